@@ -45,12 +45,11 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """How many there are of the kind that is in use."""
-    kind = current_accelerator().type
-    if kind == "sim":
+    found: Any = _backend()
+    if Device(found.name).type == "sim":
         from .backends.sim import DEVICES
 
         return len(DEVICES)
-    found: Any = backends.get(kind)
     return int(found.count())
 
 

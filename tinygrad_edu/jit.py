@@ -71,6 +71,10 @@ class Traced:
         results = [np.asarray(one) for one in carry_out(self._code, arrays)]
         return _filled(self._result, [wrap(one) for one in results])
 
+    def eval(self) -> Traced:
+        """Itself: it was traced in one mode, and stays in it."""
+        return self
+
     def save(self, f: Any) -> None:
         """`jit.save` of this."""
         save(self, f)

@@ -32,8 +32,8 @@ from .common.wording import seconds_text, suggestion
 from .errors import ArgumentError, OutOfMemoryError
 
 __all__ = [
-    "PRESETS", "Machine", "Timeline", "Work", "alone", "counts", "explain", "finish", "host_work", "machine", "now",
-    "on_race", "races", "restart", "stopped_after", "synchronize", "timeline", "use",
+    "PRESETS", "Machine", "Timeline", "Work", "alone", "counts", "explain", "finish", "host_work", "log", "machine",
+    "now", "on_race", "races", "restart", "stopped_after", "synchronize", "timeline", "use",
 ]  # fmt: skip
 
 
@@ -271,6 +271,17 @@ def _length(spans: list[tuple[int, int]]) -> int:
 
 
 @block
+def log() -> Iterator[list[Work]]:
+    """What happens inside, as it happens. Unlike for `timeline`, no device waits first, and times begin anywhere."""
+    schedule, works = DEVICES[0].schedule, list[Work]()
+    schedule.logs.append(works)
+    try:
+        yield works
+    finally:
+        schedule.logs[:] = [one for one in schedule.logs if one is not works]
+
+
+@block
 def timeline() -> Iterator[Timeline]:
     """Record what happens inside. It begins with devices that have nothing to do, at time 0."""
     device, seen = _device(), Timeline()
@@ -278,14 +289,11 @@ def timeline() -> Iterator[Timeline]:
     for one in DEVICES:
         one.synchronize()
     found = {one.name: len(one.races) for one in DEVICES}
-    log: list[Work] = []
-    seen._log, seen._origin = log, schedule.now
-    schedule.logs.append(log)
     try:
-        with backends.meant(device.name):  # there may be a GPU too
+        with log() as seen._log, backends.meant(device.name):  # there may be a GPU too
+            seen._origin = schedule.now
             yield seen
     finally:
-        schedule.logs[:] = [one for one in schedule.logs if one is not log]
         seen += seen.so_far()
         seen._log = None
         seen.races = tuple(race for one in DEVICES for race in one.races[found.get(one.name, 0) :])

@@ -131,7 +131,7 @@ def test_beyond_all_arrays(name: str) -> None:
 
 
 def test_what_it_says() -> None:
-    has = f"but this machine has {room.memory():,}"
+    has = f"but this machine has {room.memory():,}: out of memory"
     mend = "make it smaller, or work on one part at a time"
     with teaches(
         OutOfMemoryError, "ones((1000000000000000,))", f"it asks for 4,000,000,000,000,000 bytes, {has}", mend

@@ -490,14 +490,20 @@ def alive(pid: int) -> bool:
     return state not in "ZX"
 
 
+def hear_ctrl_c() -> None:
+    """A shell lets what runs in the background ignore it, and so would all that is started there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(folder: Path, then: str, context: str, busy: bool) -> tuple[subprocess.Popen[str], set[int]]:
     """A program with two workers, which has got its first batches."""
     code = PROGRAM.format(then=textwrap.dedent(then), context=context, busy=busy)
     file = folder / "program.py"
     file.write_text(code)
     program = subprocess.Popen(
-        [sys.executable, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        [sys.executable, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=hear_ctrl_c,  # noqa: PLW1509
+    )  # fmt: skip
     workers = set()
     assert program.stdout is not None
     for line in program.stdout:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -17,7 +18,8 @@ from .queue import Event, Memory, Stream, Together
 
 __all__ = [
     "ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Device", "Event", "Memory", "Namespace", "Stream", "Together",
-    "accelerator", "get", "in_use", "meant", "names", "of", "register", "registered", "unregister",
+    "accelerator", "get", "in_use", "meant", "names", "of", "register", "registered", "simulate_cuda",
+    "unregister",
 ]  # fmt: skip
 
 
@@ -36,6 +38,7 @@ _LATER = {"sim": "sim", "cuda": "cuda"}  # kinds of devices that are made when f
 _BY_NAME: dict[str, Backend] = {}
 _REGISTERED: dict[type, Backend] = {}
 BY_TYPE = _ByType()
+_SIMULATED: set[str] = set()  # "cuda", if the simulated accelerator serves as it
 _MAKING = Lock()
 _MEANT = ContextVar("the accelerator that is meant", default="")
 
@@ -80,6 +83,8 @@ def get(name: str) -> Backend:
 def _make(name: str) -> Backend | None:
     """The device of that name, such as "sim" or "sim:1"; None if there are not so many of its kind."""
     kind, _, number = name.partition(":")
+    if kind in _SIMULATED and not import_module(".cuda", __name__).available():
+        return _simulated(name)
     with _MAKING:
         if number and name == f"{kind}:0":  # the first has two names
             name = kind
@@ -87,6 +92,35 @@ def _make(name: str) -> Backend | None:
             made = import_module(f".{_LATER[kind]}", __name__).made(name)
             return None if made is None else register(made)
     return _BY_NAME[name]
+
+
+def simulate_cuda() -> Callable[[], None]:
+    """Let the simulated accelerator serve as "cuda" where there is no GPU. Returns a function that ends it.
+
+    From its first use on, tensors there show the name "cuda", and a line on standard error says what that is. When it
+    is ended, no tensor may be left there.
+    """
+    _SIMULATED.add("cuda")
+
+    def end() -> None:
+        _SIMULATED.clear()
+        for name in [name for name, one in _BY_NAME.items() if Device(name).type == "cuda" and one.name != name]:
+            simulated = _BY_NAME.pop(name)
+            simulated.device = Device(simulated.name)
+
+    return end
+
+
+def _simulated(name: str) -> Backend | None:
+    """The simulated device that serves as ``name``, such as "cuda:1"; None if there are not so many."""
+    found = _make(name.replace("cuda", "sim", 1))
+    if found is not None:
+        if "cuda" not in _BY_NAME:
+            told = "There is no GPU here: 'cuda' is the simulated accelerator, and its times are virtual"
+            print(f"{told} (tg.sim.explain()).", file=sys.stderr)
+        found.device = Device(found.name.replace("sim", "cuda", 1))
+        _BY_NAME[name] = _BY_NAME[str(found.device)] = found
+    return found
 
 
 def in_use() -> Backend | None:
@@ -127,7 +161,7 @@ def names() -> list[str]:
 
 def registered() -> list[Backend]:
     """Every backend, with the recorder, which cannot be named as a device."""
-    return list(_BY_NAME.values())
+    return list(dict.fromkeys(_BY_NAME.values()))
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept every name

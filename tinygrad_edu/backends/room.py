@@ -32,8 +32,11 @@ def check(tried: str, shape: tuple[int, ...], itemsize: int) -> None:
 
 
 def _too_much(asked: int) -> str:
-    words = f"it asks for {asked:,} bytes" if asked < 10**21 else f"it asks for 10**{len(str(asked)) - 1} bytes"
-    return f"{words}, but this machine has {memory():,}" if memory() < _MOST_BYTES else f"{words}, which is too much"
+    count = f"{asked:,}" if asked < 10**21 else f"10**{len(str(asked)) - 1}"
+    words = f"it asks for {count} bytes"
+    if memory() < _MOST_BYTES:
+        return f"{words}, but this machine has {memory():,}: out of memory"  # programs look for these words
+    return f"{words}, which is too much"
 
 
 _BEYOND = ("is too big", "iterator is too large", "llowed dimension", "maximum supported dimension")

@@ -166,6 +166,10 @@ class CudaBackend(Backend):
         name = self.cp.cuda.runtime.getDeviceProperties(self.number)["name"]
         return name.decode() if isinstance(name, bytes) else str(name)
 
+    def capacity(self) -> int:
+        """The bytes of its memory."""
+        return int(self.cp.cuda.runtime.getDeviceProperties(self.number)["totalGlobalMem"])
+
     # Operations --------------------------------------------------------------------------------------------------
 
     def kernel(self, op: Any) -> Any:
@@ -421,7 +425,7 @@ class CudaBackend(Backend):
     def _out_of_memory(self, name: str, error: Exception) -> OutOfMemoryError:
         mend = "free what is no longer needed (del x), use a smaller batch, or compute without a graph: no_grad()"
         why = f"{self.name!r} has no room for it: {str(error).splitlines()[0]}; tensors hold {self.allocated:,} bytes"
-        return OutOfMemoryError(name, why, mend, describe_line(user_line()))
+        return OutOfMemoryError(f"{name}: out of memory", why, mend, describe_line(user_line()))
 
 
 def _arrays(tree: Any) -> list[CudaArray]:

@@ -184,6 +184,14 @@ class SimBackend(Backend):
     def owner(self, array: Array) -> Array:
         return array.owner
 
+    def model(self) -> str:
+        """Which machine it is like."""
+        return f"simulated {self.machine.preset}"
+
+    def capacity(self) -> int:
+        """The bytes of its memory that may be used."""
+        return self.allocator.limit
+
     def memory(self) -> Memory:
         with self._lock:
             self._collect()
@@ -596,15 +604,16 @@ class SimBackend(Backend):
     def _out_of_memory(self, name: str, values: Any, full: Full, line: Line) -> OutOfMemoryError:
         free = full.reserved - full.allocated
         why = (
-            f"{full.asked:,} bytes are asked for; of {full.limit:,} on {self.name!r}, {full.allocated:,} hold tensors "
-            f"and {free:,} are reserved and free"
+            f"{full.asked:,} bytes are asked for; of {full.limit:,} on {str(self.device)!r}, {full.allocated:,} hold "
+            f"tensors and {free:,} are reserved and free"
         )
         if free >= full.asked:
             why += f", but in pieces: the largest has {full.largest:,}"
         most = [_held_text(*one) for one in self.held()[:MOST_HELD]]
         why += f". Most is held by {'; '.join(most)}" if most else ""
         mend = "free what is no longer needed (del x), use a smaller batch, or compute without a graph: no_grad()"
-        return OutOfMemoryError(f"{name} {tuple(values.shape)} {values.dtype}", why, mend, describe_line(line))
+        tried = f"{name} {tuple(values.shape)} {values.dtype}: out of memory"  # programs look for these words
+        return OutOfMemoryError(tried, why, mend, describe_line(line))
 
     # Order -------------------------------------------------------------------------------------------------------
 

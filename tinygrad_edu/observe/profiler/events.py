@@ -28,6 +28,7 @@ class Event:
     where: str = ""  # the user's line: ``lesson.py(7): train``
     memory: int = 0  # bytes that the process held more at its end than at its beginning
     flops: int = 0
+    device: int = 0  # nanoseconds for which a simulated device works on what was asked of it inside
     node: int = 0  # the number of the graph's node, which links an operation to its backward
 
     @property
@@ -44,6 +45,11 @@ class Event:
     def own_memory(self) -> int:
         """``memory`` without that of the events inside."""
         return self.memory - sum(event.memory for event in self.inside)
+
+    @property
+    def own_device(self) -> int:
+        """``device`` without that of the events inside."""
+        return self.device - sum(event.device for event in self.inside)
 
     @property
     def key(self) -> str:
@@ -75,6 +81,8 @@ class Average:
     input_shapes: tuple[Any, ...]
     stack: tuple[str, ...]
     module: str
+    device_time_total: float = 0.0
+    self_device_time_total: float = 0.0
 
     @property
     def cpu_time(self) -> float:
@@ -83,8 +91,10 @@ class Average:
 
 
 SORTS = (
-    "cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "count", "flops",
+    "cpu_time", "cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total",
+    "cpu_memory_usage", "self_cpu_memory_usage", "count", "flops",
 )  # fmt: skip
+_OLDER = {"cuda_time_total": "device_time_total", "self_cuda_time_total": "self_device_time_total"}
 WORDS = ("Name", "Input Shapes", "Module", "Source Location")  # columns that begin at the left
 
 
@@ -101,7 +111,11 @@ class Averages(list[Average]):
             sum(map(operator.attrgetter(f"self_cpu_{what}"), self)) for what in ("time_total", "memory_usage")
         )
         count, flops = sum(one.count for one in self), sum(one.flops for one in self)
-        return Average("Total", count, time, time, memory, memory, flops, (), (), "")
+        device = self._on_device()
+        return Average("Total", count, time, time, memory, memory, flops, (), (), "", device, device)
+
+    def _on_device(self) -> float:
+        return sum(one.self_device_time_total for one in self)
 
     def table(
         self,
@@ -117,6 +131,7 @@ class Averages(list[Average]):
 
         Raises `ArgumentError` for another name. ``top_level_events_only`` must stay False: use `profile.events`.
         """
+        sort_by = _OLDER.get(str(sort_by), sort_by)
         if sort_by is not None and sort_by not in SORTS:
             why, mend = "there is no such column", suggestion(str(sort_by), SORTS)
             raise ArgumentError(f"table sorted by {sort_by!r}", why, mend)
@@ -132,6 +147,8 @@ class Averages(list[Average]):
         lines = ["  ".join(_aligned(row, widths, self._left())) for row in cells]
         text = [rule, lines[0], rule, *lines[1:], rule]
         ending = f"Self CPU time total: {_time(sum(one.self_cpu_time_total for one in self))}"
+        if "device" in self._shown:
+            ending += f"\nSelf device time total: {_time(self._on_device())} (virtual time of the simulated device)"
         left_out = len(rows) - (len(cells) - 1)
         more = [f"{left_out} more rows are not shown: row_limit={row_limit}"] if left_out else []
         return "\n".join([*([header] if header else []), *(line.rstrip() for line in text), *more, ending])
@@ -139,6 +156,7 @@ class Averages(list[Average]):
     def _heads(self) -> list[str]:
         return [
             "Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg",
+            *(["Self device", "Device total"] if "device" in self._shown else []),
             *(["CPU Mem", "Self CPU Mem"] if "memory" in self._shown else []), "# of Calls",
             *(["Input Shapes"] if "shapes" in self._shown else []), *(["FLOPs"] if "flops" in self._shown else []),
             *(["Module"] if "modules" in self._shown else []), *(["Source Location"] if "stack" in self._shown else []),
@@ -156,6 +174,8 @@ class Averages(list[Average]):
             _cut(one.key, name), share(one.self_cpu_time_total), _time(one.self_cpu_time_total),
             share(one.cpu_time_total), _time(one.cpu_time_total), _time(one.cpu_time),
         ]  # fmt: skip
+        if "device" in self._shown:
+            cells += [_time(one.self_device_time_total), _time(one.device_time_total)]
         if "memory" in self._shown:
             cells += [_memory(one.cpu_memory_usage), _memory(one.self_cpu_memory_usage)]
         cells.append(exact(one.count))
@@ -183,6 +203,7 @@ def averaged(events: Iterable[Event], by_shape: bool, by_stack: bool) -> list[Av
             name, len(some), sum(e.cpu_time_total for e in some), sum(e.self_cpu_time_total for e in some),
             sum(e.memory for e in some), sum(e.own_memory for e in some), sum(e.flops for e in some),
             shapes, (where,) if where else (), module,
+            sum(e.device for e in some) / 1e3, sum(e.own_device for e in some) / 1e3,
         )
         for (name, shapes, where, module), some in groups.items()
     ]  # fmt: skip

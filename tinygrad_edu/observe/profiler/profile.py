@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from ... import sim
 from ...common.lines import resolve_line, user_line
 from ...core.base import TensorBase
 from ...core.graph import Node
@@ -29,8 +31,9 @@ class profile(Interceptor):
 
     ``record_shapes`` notes the shapes of the operands, ``profile_memory`` the bytes that each event took and gave back,
     ``with_stack`` the user's line, ``with_flops`` operations on numbers (`Op.cost`), ``with_modules`` the path of the
-    module. A ``schedule`` says in which steps to record; call ``step()`` at the end of each. ``on_trace_ready`` is
-    called with the profile after each round, or at the end. ``activities`` may name the CPU; the other arguments of
+    module. Where a simulated device works, its virtual time stands beside that of the CPU. A ``schedule`` says in which
+    steps to record; call ``step()`` at the end of each. ``on_trace_ready`` is called with the profile after each round,
+    or at the end. ``activities`` names the CPU, and may name CUDA, for the device's time. The other arguments of
     PyTorch choose recorders that are not here, and must keep their defaults.
 
     Names are those of the operations here: ``mul``, where PyTorch writes ``aten::mul``, and ``mul backward`` for
@@ -86,6 +89,10 @@ class profile(Interceptor):
         self._metadata: dict[str, Any] = {}
         self._handles: list[Any] = []
         self._began, self._zero = 0, 0
+        self._looks = activities is None or ProfilerActivity.CUDA in set(activities)
+        self._log = ExitStack()
+        self._works: list[sim.Work] = []  # of simulated devices, so far
+        self._counted = self._device_time = 0  # how many of them are in this sum of nanoseconds
         self._running = False
         self._step: Event | None = None  # of the schedule
         self.current_action = ProfilerAction.RECORD if schedule is None else schedule(0)
@@ -103,6 +110,8 @@ class profile(Interceptor):
         ]  # fmt: skip
         if self.profile_memory:
             trace.begin(self)
+        if self._looks:
+            self._works = self._log.enter_context(sim.log())
         super().__enter__()
         self._begin_step()
         return self
@@ -112,6 +121,7 @@ class profile(Interceptor):
             super()._leave(*exception)
         finally:
             self._running = False
+            self._log.close()
             while self._under_way:
                 self.end(self._under_way[-1])
             for handle in self._handles:
@@ -207,6 +217,7 @@ class profile(Interceptor):
         (self._under_way[-1].inside if self._under_way else self._events).append(event)
         self._under_way.append(event)
         event.memory = trace.look() if self.profile_memory else 0
+        event.device = -self._on_device()
         event.start = time.perf_counter_ns() - self._zero
 
     def end(self, event: Event) -> None:
@@ -216,8 +227,16 @@ class profile(Interceptor):
             last = self._under_way.pop()
             last.end = now
             last.memory = trace.look() - last.memory if self.profile_memory else 0
+            last.device += self._on_device()
             if last is event:
                 break
+
+    def _on_device(self) -> int:
+        """Nanoseconds of the devices' work so far."""
+        for work in self._works[self._counted :]:
+            self._device_time += work.duration if work.lane != "host" else 0
+        self._counted = len(self._works)
+        return self._device_time
 
     # What was found -------------------------------------------------------------------------------------------------
 
@@ -237,6 +256,7 @@ class profile(Interceptor):
                  "flops": self.with_flops, "modules": self.with_modules,
                  "stack": bool(group_by_stack_n) and self.with_stack}  # fmt: skip
         events = self.events()
+        shown["device"] = any(event.device for event in events)
         rows = averaged(events, bool(group_by_input_shape), bool(group_by_stack_n))
         own_times = sum(event.own for event in events) / 1e3
         return Averages(rows, own_times, frozenset(name for name, on in shown.items() if on))
