@@ -218,16 +218,16 @@ def write_plainly(
         return False
     arrays = []
     for o in operands:
-        kind = type(o)
-        if kind is above.Tensor:
+        if type(o) is above.Tensor:
             if (grad and o.node is not None) or o.array.dtype is not dtype or o.array.ndim > array.ndim:
                 return False
             arrays.append(o.array)
-        elif kind is float or kind is int:
+        elif type(o) is float or type(o) is int:
             arrays.append(o)
         else:
             return False
-    if operands[0] is not target and any(getattr(a, "shape", array.shape) != array.shape for a in arrays):
+    new, shapes = operands[0] is not target, [getattr(a, "shape", array.shape) for a in arrays]
+    if new and any(shape != array.shape for shape in shapes) and op.result_shape(shapes) != array.shape:
         return False  # with `out`, NumPy would stretch the result without a word
     own_buffer(target)
     try:
