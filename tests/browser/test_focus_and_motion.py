@@ -91,7 +91,9 @@ def number() -> PredictGate:
 
 
 @pytest.mark.parametrize(("make", "said"), [(choices, "both"), (number, 7.0)], ids=["choice", "number"])
-def test_tab_finds_commit_before_the_kernel_has_answered(page: Page, make: Callable[[], PredictGate], said: Any) -> None:
+def test_tab_finds_commit_before_the_kernel_has_answered(
+    page: Page, make: Callable[[], PredictGate], said: Any
+) -> None:
     made = make()
     put(page, made)
     commit = page.get_by_role("button", name="Commit")
