@@ -76,6 +76,8 @@ def test_times_come_with_spread_and_hardware() -> None:
     state = dataclasses.replace(ledger.go(ledger.chosen("batches with a remainder"), MOST), timed=True)
     pattern = r"A call that records takes .* \(.*–.*\) in 2 calls, one that does not .* \(.*–.*\) in 6 calls, \d+ times"
     assert re.search(pattern, ledger.text(state)), ledger.text(state)
+    first = ledger.text(ledger.go(state, 2))
+    assert re.search(r"takes [^(]* in 1 call, one that does not [^(]* in 1 call, ", first), "no later call is counted"
     told = ledger.frame(state).conditions
     assert "cores" in told and told.count("NumPy") == 1 and "each call timed once" in told and "gc o" in told
     assert "cores" not in ledger.frame(dataclasses.replace(state, timed=False)).conditions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from ...common.wording import plain, plural
+from ...common.wording import plain, plural, seconds_text
 from ...observe.results import Timing
 from .model import SERIES, LedgerState, Record, limit, right
 
@@ -66,10 +66,10 @@ def score(state: LedgerState) -> str:
 
 
 def times(state: LedgerState) -> str:
-    """The time of a call that records, and of one that does not."""
-    made = [one.seconds for one in state.all if one.made]
-    others = [one.seconds for one in state.all if not one.made and one.key and not one.reason]
-    filled = [one.seconds for one in state.all if not one.made and one.key and one.reason]
+    """The time of a call that records, and of one that does not, among those that are shown."""
+    made = [one.seconds for one in state.shown if one.made]
+    others = [one.seconds for one in state.shown if not one.made and one.key and not one.reason]
+    filled = [one.seconds for one in state.shown if not one.made and one.key and one.reason]
     if not made:
         return ""
     told = f"A call that records takes {_spread(made)}"
@@ -84,8 +84,9 @@ def times(state: LedgerState) -> str:
 
 def _spread(seconds: list[float]) -> str:
     """``1.20 ms (1.10–1.34) in 5 calls``."""
-    timing = Timing("", tuple(seconds), (), 1)
-    return f"{timing.text()} in {plural(len(seconds), 'call')}"
+    if len(seconds) == 1:
+        return f"{seconds_text(seconds[0])} in 1 call"
+    return f"{Timing('', tuple(seconds), (), 1).text()} in {len(seconds)} calls"
 
 
 def conditions(state: LedgerState) -> str:
