@@ -17,7 +17,7 @@ from typing import Any
 import numba
 
 import tinygrad_edu as tg
-from tinygrad_edu.lessons import bounds_programs as lesson
+from tinygrad_edu.lessons.bounds_programs import at_rest, chain, swing
 from tinygrad_edu.observe.roofline import measured
 from tinygrad_edu.observe.timing import compare, measure, sweep
 
@@ -37,10 +37,10 @@ def rounded(found: Any) -> Any:
 
 def roofline() -> dict[str, Any]:
     """The operations of part 1."""
-    three, x, matrix = lesson.at_rest(3), tg.rand(4_000_000), tg.rand(700, 700)
+    three, x, matrix = at_rest(3), tg.rand(4_000_000), tg.rand(700, 700)
 
     def operations() -> None:
-        lesson.swing(*three, 20)
+        swing(*three, 20)
         x * 2
         x.exp()
         matrix @ matrix
@@ -60,7 +60,7 @@ def often(function: Callable[..., Any]) -> Callable[[], object]:
     """A hundred thousand steps, as calls of 200."""
 
     def run() -> object:
-        state = lesson.at_rest(3)
+        state = at_rest(3)
         for _ in range(CALLS):
             state = function(*state)
         return state
@@ -70,24 +70,22 @@ def often(function: Callable[..., Any]) -> Callable[[], object]:
 
 def record() -> dict[str, Any]:
     """All of it, in the order of the lesson."""
-    few, many = lesson.at_rest(3), lesson.at_rest(300)
-    points = compare(lambda: lesson.swing(*many), lambda: lesson.swing(*few), names=("300 points", "3 points"))
-    steps = sweep(
-        lesson.swing, tg.compile(lesson.swing), (1, 2, 4, 20, 200), make=lambda n: (*few, n), names=NAMES, budget=2.0
-    )
-    chain = sweep(lesson.chain, tg.compile(lesson.chain), (100_000, 8_000_000), make=tg.rand, names=NAMES, budget=4.0)
+    few, many = at_rest(3), at_rest(300)
+    points = compare(lambda: swing(*many), lambda: swing(*few), names=("300 points", "3 points"))
+    steps = sweep(swing, tg.compile(swing), (1, 2, 4, 20, 200), make=lambda n: (*few, n), names=NAMES, budget=2.0)
+    chained = sweep(chain, tg.compile(chain), (100_000, 8_000_000), make=tg.rand, names=NAMES, budget=4.0)
     start = time.perf_counter()
-    lesson.swing(*few, 200 * CALLS)
+    swing(*few, 200 * CALLS)
     given = time.perf_counter() - start
     program, machine = (often(tg.compile(two_hundred_steps, backend=one)) for one in ("numpy", "numba"))
-    x, loop = tg.rand(8_000_000), tg.compile(lesson.chain, backend="numba")
+    x, loop = tg.rand(8_000_000), tg.compile(chain, backend="numba")
     return {
         "date": datetime.date.today().isoformat(),
         "numba": numba.__version__,
         "roofline": roofline(),
         "points": points.to_dict(),
         "steps": steps.to_dict(),
-        "chain": chain.to_dict(),
+        "chain": chained.to_dict(),
         "crawl": [given, measure(program).median, measure(machine).median],
         "loop": list(measure(lambda: loop(x)).times),
     }

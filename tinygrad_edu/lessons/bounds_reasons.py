@@ -46,10 +46,10 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     "crossing": "Where moving them takes as long as a start: by part 1's figures, at **1,250 numbers of 8 bytes**; a "
     "cache is faster, so later.",
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
-    "which_tool": "Bytes limit large arrays: merge operations. Starts limit small ones: fewer calls, many steps in a "
+    "which_tool": "Bytes limit large arrays: merge. Starts limit small ones: fewer calls, many steps in a "
     "program. Arithmetic limits large products: **fewer bits, a faster machine**.",
-    "strips": "A strip stays in the cache, memory is left alone; but there is a NumPy call **for each operation on "
-    "each strip**, and it works through the cache.",
+    "strips": "A strip stays in the cache, memory is left alone; but each strip costs **a NumPy call for each "
+    "operation**, and moves through the cache.",
     "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
     "the other side**.",
 }
