@@ -82,6 +82,49 @@ def test_a_line_of_the_lens_and_a_verdict_are_read_aloud(page: Page) -> None:
     expect(status).to_contain_text("The tip holds here. It is: none.")
 
 
+def choices() -> PredictGate:
+    return PredictGate("Which?", lambda: "both", choices=["one", "both"])
+
+
+def number() -> PredictGate:
+    return PredictGate("How many?", lambda: 4, low=0, high=10)
+
+
+@pytest.mark.parametrize(("make", "said"), [(choices, "both"), (number, 7.0)], ids=["choice", "number"])
+def test_tab_finds_commit_before_the_kernel_has_answered(
+    page: Page, make: Callable[[], PredictGate], said: Any
+) -> None:
+    made = make()
+    put(page, made)
+    commit = page.get_by_role("button", name="Commit")
+    expect(commit).to_be_disabled()
+    if make is choices:
+        page.get_by_role("radio", name="one").focus()
+        page.keyboard.press("ArrowRight")
+    else:
+        page.get_by_role("spinbutton").focus()
+        page.keyboard.type("7")
+    page.keyboard.press("Tab")
+    expect(commit).to_be_focused()
+    page.keyboard.press("Enter")
+    assert [one["act"] for one in page.evaluate("() => window.sent")] == ["draft", "commit"]
+    answer(page, made)
+    expect(commit).to_have_count(0)
+    assert made.committed and made.prediction == said
+
+
+def test_a_refused_prediction_cannot_be_committed_after_the_answer(page: Page) -> None:
+    made = race()
+    put(page, made)
+    commit = page.get_by_role("button", name="Commit")
+    for _ in range(2):  # the second answer shows what the first one did
+        page.get_by_role("spinbutton").fill("-3")
+        expect(commit).to_be_enabled()
+        page.wait_for_timeout(200)
+        answer(page, made)
+        expect(commit).to_be_disabled()
+
+
 REFUSED: list[tuple[Callable[[], EduWidget], Callable[[Page], Locator], str, str]] = [
     (BroadcastLab, lambda page: page.get_by_role("textbox", name="shape of a"), "wide", "3, 1"),
     (lambda: BufferMap(x=tg.zeros(2, 3)), lambda page: page.get_by_role("textbox", name="add"), "x +", ""),

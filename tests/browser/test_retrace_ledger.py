@@ -44,6 +44,16 @@ def test_calls_are_predicted_and_stepped(open_cells: Open) -> None:
     w.get_by_role("button", name="dynamic=True").click()
     expect(foot).to_contain_text("8 calls, 2 programs made")
     expect(w.locator(".edu-why")).to_contain_text("Two recordings tell")
+    w.get_by_role("button", name="Back").click()
+    expect(foot).to_contain_text("7 calls, 2 programs made")
+    page.keyboard.press("ArrowLeft")
+    expect(foot).to_contain_text("6 calls, 2 programs made")
+    page.keyboard.press("ArrowLeft")
+    expect(foot).to_contain_text("5 calls, 2 programs made")
+    page.keyboard.press("f")
+    expect(foot).to_contain_text("you said: a length is filled in")
+    w.get_by_role("button", name="A length is filled in").click()
+    expect(foot).to_contain_text("You predicted 2 calls, 1 of them right.")
 
 
 def test_nothing_is_cut_off_or_overlaps_at_any_size(open_cells: Open) -> None:

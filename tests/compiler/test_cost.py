@@ -11,8 +11,9 @@ import tinygrad_edu as tg
 import tinygrad_edu.nn.functional as F
 from tinygrad_edu.backends.sim.kernels import BODY, noted
 from tinygrad_edu.compiler import Cost, Program, cost_of, interpret, optimised, table, trace
-from tinygrad_edu.compiler.cost import flops_of, rows
+from tinygrad_edu.compiler.cost import calls_of, flops_of, rows
 from tinygrad_edu.compiler.ir import substitute
+from tinygrad_edu.compiler.numpy_code import Code
 from tinygrad_edu.core.slow import Call, Interceptor
 from tinygrad_edu.observe.counters import Counters
 
@@ -21,6 +22,13 @@ def test_a_chain_by_hand() -> None:
     program = trace(lambda x: (x * 2 + 1).exp(), tg.ones(1000))
     assert cost_of(program) == Cost(3, 3000, 12000, 12000, 12000, 8000)
     assert cost_of(optimised(program)) == Cost(1, 3000, 4000, 4000, 4000, 4000)
+
+
+def test_a_device_starts_a_kernel_once_and_the_cpu_calls_numpy_for_each_of_its_operations() -> None:
+    program = trace(lambda x: ((x * 2 + 1).exp().reshape(10, 100).sum(1) * 2).tanh(), tg.ones(1000))
+    for one, launches in ((program, 6), (optimised(program), 3)):
+        assert cost_of(one).launches == launches and calls_of(one) == Code(one).calls == 6, "a view is no call"
+        assert table(one).split("\n")[-1].startswith(f"{launches} launches, 6 NumPy calls ")
 
 
 def test_a_value_that_is_read_outside_a_kernel_is_written_by_it() -> None:

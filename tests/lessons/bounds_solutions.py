@@ -54,6 +54,11 @@ def _uncompiled(f: Any, batches: Any, rates: Any) -> Any:
     return sum((x * rate).tanh().square().sum().item() for x, rate in zip(batches, rates, strict=False))
 
 
+def _recompiled(f: Any, batches: Any, rates: Any) -> Any:
+    f = tg.compile(f, dynamic=True)
+    return sum(f(x, tg.tensor(rate)).item() for x, rate in zip(batches, rates, strict=False))
+
+
 def _mine(x: Any) -> Any:
     return ((x * x + 1).sqrt() - x).exp() * 0.5
 
@@ -113,16 +118,17 @@ BOUNDS_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_total(times=2), "and should be"),
         (_total(times=0), "call f for each batch"),
         (_uncompiled, "call f for each batch"),
+        (_recompiled, "f is compiled already"),
     ],
     "my_own": [
         (_mine, "give your function and two numbers"),
         ((_mine, 6), "give your function and two numbers"),
         ((_branching, 2, 1), "it cannot be recorded"),
         ((lambda x: x * 2, 1, 1), "at least 5"),
-        ((lambda x: x.cumsum(0).cumsum(0).cumsum(0).cumsum(0).cumsum(0), 5, 5), "the compiler gains nothing"),
+        ((lambda x: x.cumsum(0).cumsum(0).cumsum(0).cumsum(0).cumsum(0), 5, 5), "5 launches: nothing is gained"),
         ((lambda x: x + 1 + 1 + 1 - 1 - 1, 5, 1), "these are add and sub only"),
         ((_mine, 5, 1), "its recording does not have 5"),
-        ((_mine, 6, 2), "not 2 starts"),
+        ((_mine, 6, 2), "not 2 launches"),
     ],
     "quiz_bounds": [
         ("aab", "twice the arithmetic"),

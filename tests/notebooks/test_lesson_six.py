@@ -10,13 +10,16 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cells, sources, words
+from tinygrad_edu.common.wording import exact
 from tinygrad_edu.compiler import cost_of, optimised, trace
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.lessons.bounds import LIMITS
 from tinygrad_edu.lessons.bounds_programs import (
     RATES,
+    WAITING,
     at_rest,
     batches,
+    calls,
     chain,
     launches,
     moved,
@@ -24,9 +27,14 @@ from tinygrad_edu.lessons.bounds_programs import (
     product,
     scaled,
     swing,
+    tables,
+    told,
 )
 from tinygrad_edu.lessons.bounds_reasons import BOUNDS
+from tinygrad_edu.lessons.bounds_recorded import recorded_race, recorded_roofline, recorded_times, when
 from tinygrad_edu.observe.counters import Counters
+from tinygrad_edu.observe.roofline import measured
+from tinygrad_edu.views import fusion
 
 LESSON = "06_what_bounds_my_code"
 ANSWERS = {
@@ -81,7 +89,7 @@ def test_the_mended_program_gives_the_numbers_of_the_one_that_crawls() -> None:
     code = sources(LESSON, "code")
     for part in ("import time", "def swing_as_given", "three = at_rest", "def two_hundred_steps"):
         found = next(one for one in code if one.startswith(part))
-        exec(found.split("\n\n\nBehind(")[0], names)
+        exec(re.split(r"\n\n\n(?:Behind|PredictGate)\(", found)[0], names)
     np.testing.assert_allclose(names["mended"]().numpy(), names["swing_as_given"]().numpy(), rtol=1e-3, atol=1e-6)
     assert len(names["fast"].ledger) == 1
     assert names["mended"] is not None and 500 * 200 == 100_000
@@ -129,7 +137,7 @@ def test_a_kernel_over_a_large_array_runs_in_strips_and_calls_numpy_for_each_ope
 
 def test_one_large_product_has_nothing_to_fuse() -> None:
     x = tg.rand(50, 50)
-    assert launches(product, x, x) == (1, 1)
+    assert launches(product, x, x) == calls(product, x, x) == (1, 1)
     before, after = moved(product, x, x)
     assert before == after
 
@@ -200,5 +208,73 @@ def test_the_notebook_runs_with_every_function_as_it_stands() -> None:
 
 def test_nothing_above_a_gate_tells_its_result() -> None:
     text = "\n".join(sources(LESSON, "markdown")).split("## 6 · Exit quiz")[0]
-    for told in ("an eighth", "about as long", "neither", "33.6", "recorded once"):
-        assert told not in text
+    code = "\n".join(sources(LESSON, "code")).split("quiz_bounds")[0]
+    for given in ("an eighth", "about as long", "neither", "33.6", "recorded once", "hundred times 1.8", "3.4 ms"):
+        assert given not in text
+    for given in ("optimised(trace", "table(trace", "shown=True"):
+        assert given not in code, "a listing comes after its prediction"
+    first = code.index("TimingRace(\n        swing")
+    assert "compiled=False" in code[:first], "the first roofline shows nothing of a program"
+
+
+def test_no_seam_says_why_it_stays_open_before_it_is_pressed() -> None:
+    for example in fusion.EXAMPLES:
+        state = fusion.read(fusion.traced(example, 1024)[0], example, 1024)
+        assert "needs many numbers" not in fusion.text(state) + fusion.frame(state).html()
+
+
+def test_the_own_roofline_shows_all_three_limits() -> None:
+    """By what each operation needs: whether it takes much longer than that is up to the machine."""
+    names: dict[str, Any] = {"three": at_rest(3), "swing": swing, "tg": tg}
+    source = next(one for one in sources(LESSON, "code") if one.startswith("numbers = "))
+    exec(source.split("\n\n\nRoofline(")[0], names)
+    found = measured(names["operations"])
+    limits = set()
+    for point in found.points:
+        needs = point.needs(found.peaks)
+        limits.add(max(needs, key=needs.__getitem__))
+    assert limits == {"start", "bytes", "arithmetic"}
+    assert 10e9 * 1e-6 / 8 == 1250, "where bytes take over, by the figures of part 1"
+
+
+def test_the_compiled_race_is_judged_after_the_prediction(capsys: pytest.CaptureFixture[str]) -> None:
+    told(..., lambda: None)
+    assert "machine code" not in capsys.readouterr().out
+    told(100, lambda: None)
+    out = capsys.readouterr().out
+    assert "predicted: 100 ms" in out and "times the 1.80 ms computed" in out and f"(recorded on {when()}" in out
+
+
+def test_the_tables_wait_for_both_predictions(capsys: pytest.CaptureFixture[str]) -> None:
+    def mine(x: tg.Tensor) -> tg.Tensor:
+        return (x * 2 + 1).exp()
+
+    for answer in (..., mine, (mine,), (mine, ..., ...), (mine, 3, None), (3, 3, 1), (mine, True, 1)):
+        tables(answer)
+        assert capsys.readouterr().out == WAITING + "\n"
+    tables((mine, 4, 2))
+    out = capsys.readouterr().out
+    assert out.startswith("predicted: 4 operations, then 2 launches\n")
+    assert re.search(
+        r"as recorded:\n(.*\n)+3 launches, 3 NumPy calls .*\n\nas compiled:\n(.*\n)+1 launch, 3 NumPy", out
+    )
+    tables((lambda x: x * 2 if x.sum().item() > 0 else x, 2, 1))
+    assert "as recorded" not in capsys.readouterr().out, "the check says why"
+
+
+def test_what_is_recorded_reads_as_recorded() -> None:
+    for shown in (recorded_roofline(), recorded_race("steps", "many_steps"), recorded_race("chain", "chain_race")):
+        frame = shown.frame()
+        assert frame.badge == "recorded" and when() in frame.conditions and not frame.controls
+        assert "data:image/svg+xml;base64," in shown._repr_html_() and "measured on " not in frame.words()
+    told = recorded_roofline().frame().text
+    assert all(f"limited by {limit}" in told for limit in ("starting it", "moving its bytes", "its arithmetic"))
+    assert "NumPy call" not in told and "(matrix @ matrix)" in told
+    steps, chained = (
+        recorded_race("steps", "many_steps").frame().text,
+        recorded_race("chain", "chain_race").frame().text,
+    )
+    assert "At n = 1 A is faster" in steps and "B is faster at n = 200." in steps
+    assert f"B is faster at n = {exact(8_000_000)}." in chained
+    assert re.search(f"n = {exact(100_000)}: .*(no difference|less than 5 %)", chained)
+    assert f"Recorded on {when()}" in recorded_times() and "as machine code" in recorded_times()

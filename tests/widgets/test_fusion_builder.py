@@ -9,6 +9,8 @@ import tinygrad_edu as tg
 from tinygrad_edu.compiler import TraceError
 from tinygrad_edu.errors import ArgumentError
 
+TIP = "Some stay open, and say why."
+
 
 def test_seams_are_closed_and_opened() -> None:
     widget = FusionBuilder()
@@ -27,9 +29,23 @@ def test_seams_are_closed_and_opened() -> None:
 def test_a_seam_that_stays_open_says_why() -> None:
     widget = FusionBuilder()
     widget.act("example", "softmax")
+    assert "stays open" not in widget.text() + widget.html.replace(TIP, "") and "needs many" not in widget.html
     widget.act("press", 0)
-    assert "needs many numbers" in widget._notice and widget.data()["closed"] == []
-    assert "seam 1: stays open, as amax needs many numbers" in widget.text()
+    assert widget._notice == "" and widget.data()["closed"] == []
+    assert "seam 1: stays open, as amax needs many numbers" in widget.text() and "seam 2: open" in widget.text()
+    assert '<p class="edu-status" role="status">This seam stays open: amax needs many numbers' in widget.html
+    assert 'aria-disabled="true"' in widget.html, "it keeps the focus, and says that it cannot be closed"
+    widget.act("press", 1)
+    assert "This seam" not in widget.html and "seam 1: stays open" in widget.text()
+    widget.act("example", "a layer")
+    assert "stays open" not in widget.text()
+
+
+def test_once_all_is_merged_that_can_be_the_other_seams_say_why_they_stay_open() -> None:
+    widget = FusionBuilder()
+    widget.act("example", "rows to mean 0")
+    widget.act("everything")
+    assert widget.text().count("stays open, as") == 2 and "seam 1: stays open, as sum" in widget.text()
 
 
 def test_the_compilers_choice_is_hidden_until_it_is_asked_for() -> None:

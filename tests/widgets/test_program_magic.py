@@ -144,7 +144,7 @@ def test_random_numbers_and_devices(shell: Any, printed: Any) -> None:
     assert "v0 = x, v1 = random numbers" in printed("x * tg.rand(3)")
     shell.user_ns |= {"s": tg.rand(4, 3, device="sim"), "t": tg.rand(3, 2, device="sim")}
     told = printed("(s @ t + 1.0).relu()")
-    assert "kernel(v0, v1)" in told and "1 launch " in told, "a device goes on with a product's elements"
+    assert "kernel(v0, v1)" in told and "1 launch, " in told, "a device goes on with a product's elements"
     assert "fuse:" in printed("(s @ t + 1.0).relu()", "--passes")
     assert "0 launches" in printed("tg.zeros(3) * 2"), "nothing is timed where there are no inputs"
 

@@ -264,3 +264,10 @@ def test_a_form_that_there_is_not_is_refused() -> None:
     widget.act("show")
     widget.wait()
     assert widget.state.result is not None and widget.state.result.compiled and widget.state.other is not None
+
+
+def test_the_compiled_form_can_be_left_out() -> None:
+    widget = Roofline(OnDevice("sim"), machine="T4", shown=True, compiled=False)
+    assert ">compiled<" not in widget.html
+    widget.act("form", "compiled")
+    assert "there is no such form" in widget.text() and widget.state.form == "as written"

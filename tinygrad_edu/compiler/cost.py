@@ -1,7 +1,8 @@
 """What a program asks of a machine: launches, arithmetic, bytes moved, bytes allocated, and the most held at once.
 
 All of it is known from shapes alone, before anything runs. An equation is one launch, and so is a kernel, whatever its
-body has. Each reads its operands once and writes its results once; a view costs nothing.
+body has: a device starts it once. The CPU makes a NumPy call for each operation of a kernel instead. Each equation
+reads its operands once and writes its results once; a view costs nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..backends.cpu import is_basic
-from ..common.wording import bytes_text, seconds_text, si
+from ..common.wording import bytes_text, plural, seconds_text, si
 from .interpret import function_of, run_equation
 from .ir import Equation, Program, Var, substitute, variables
 from .passes import POINTWISE, VIEWS
@@ -74,14 +75,32 @@ def rows(program: Program, *arrays: Any) -> list[Row]:
 
 
 def table(program: Program, *arrays: Any) -> str:
-    """The rows in columns, for people: operations, bytes read, written and allocated, and time where it is measured."""
+    """The rows in columns, for people: operations, bytes read, written and allocated, and time where it is measured.
+
+    The last line adds them up. Launches are what a device starts, NumPy calls what the CPU makes in their place: one
+    for each operation, on an array that is not cut into strips.
+    """
     found = rows(program, *arrays)
     timed = [row.seconds for row in found if row.seconds is not None]
     lines = [_cells(str(row.equation).split("\n")[0], row.cost, row.seconds) for row in found]
-    count = cost_of(program).launches
-    total = _cells(f"{count} launch{'es' * (count != 1)}", cost_of(program), sum(timed) if timed else None)
+    count, calls = cost_of(program).launches, calls_of(program)
+    counted = f"{count} launch{'es' * (count != 1)}, {plural(calls, 'NumPy call')}"
+    total = _cells(counted, cost_of(program), sum(timed) if timed else None)
     head = ["equation", "flops", "read", "written", "held", *(["time"] if timed else [])]
     return "\n".join(_aligned([head, *lines, total]))
+
+
+def calls_of(program: Program) -> int:
+    """How often NumPy is called for it, on arrays that are not cut into strips: once for each operation, but for views.
+
+    >>> import tinygrad_edu as tg
+    >>> from tinygrad_edu.compiler import optimised, trace
+    >>> calls_of(optimised(trace(lambda x: (x * 2 + 1).exp(), tg.ones(1000))))
+    3
+    """
+    layout = _Layout(program)
+    launched = [one for one in program.equations if layout.cost(one).launches]
+    return sum(1 if one.body is None else len(one.body.equations) for one in launched)
 
 
 class _Layout:

@@ -8,6 +8,7 @@ from typing import Any
 from ..common.wording import plural
 from ..views.marks import rich
 from .reasons import reason
+from .recorded import Recorded
 
 CLOSED = "Open this at the end: predictions and explanations, each with its reason, and what the widgets show then."
 
@@ -23,15 +24,23 @@ class Answers:
 
     def _repr_html_(self) -> str:
         parts = [_answered(key, ask) for key, ask in self.questions.items()]
-        parts += [
-            f"<pre>{html.escape(one)}</pre>" if isinstance(one, str) else one._still().still() for one in self.shown
-        ]
+        parts += map(_picture, self.shown)
         return f"<details><summary>{CLOSED}</summary>{''.join(parts)}</details>"
 
 
 def answers(*shown: Any, **questions: str) -> Answers:
-    """A fold with the reasons of each question, by the name of its reason, and with ``shown``: widgets, or text."""
+    """A fold with the reasons of each question, by the name of its reason, and with ``shown``.
+
+    That are widgets, recordings, or text.
+    """
     return Answers(shown, questions)
+
+
+def _picture(shown: Any) -> str:
+    """Text, something recorded, or a widget as it is now."""
+    if isinstance(shown, str):
+        return f"<pre>{html.escape(shown)}</pre>"
+    return shown._repr_html_() if isinstance(shown, Recorded) else str(shown._still().still())
 
 
 def _answered(key: str, ask: str) -> str:

@@ -111,6 +111,8 @@ def _one_program(answer: Any) -> str:
     if not isinstance(value, (int, float)):
         return "return one number, the sum."
     if not f.ledger or sum(one.calls for one in f.ledger) < len(given):
+        if "compile" in getattr(getattr(answer, "__code__", None), "co_names", ()):
+            return "f is compiled already: call f itself, and change what it is given. (dynamic=True records twice.)"
         return "call f for each batch."
     if not np.isclose(value, right, rtol=1e-4):
         return f"the sum is {value:.4f}, and should be {right:.4f}: each batch has its own rate, and zeros add nothing."
@@ -127,8 +129,8 @@ def _one_program(answer: Any) -> str:
 
 @task(
     "my_own",
-    "A function of your own, the operations that its recording lists, and the starts that are left.",
-    "a device would start so many kernels fewer. Here NumPy is still called for each operation: race it.",
+    "A function of your own, the operations of its recording, and the launches that are left.",
+    "a device would have fewer launches. Here each operation is still a NumPy call: race it.",
 )
 def _my_own(answer: Any) -> str:
     if not isinstance(answer, (tuple, list)) or len(answer) != 3 or not callable(answer[0]):
@@ -142,14 +144,14 @@ def _my_own(answer: Any) -> str:
     if recorded < LEAST:
         return f"its recording has {recorded} operations. Let it have at least {LEAST}."
     if kernels == recorded:
-        return "the compiler gains nothing here. Which operations could it put together?"
+        return f"compiled, it still has {kernels} launches: nothing is gained. Which operations could be one kernel?"
     kinds = {one.name for one in program.equations} - VIEWS
     if len(kinds) < KINDS:
         return f"these are {' and '.join(sorted(kinds))} only. Let it have at least {KINDS} different operations."
     if before != recorded:
-        return f"its recording does not have {before} operations. Look at the last line of table(trace(mine, x))."
+        return f"its recording does not have {before} operations: the first table's last line counts its NumPy calls."
     if after != kernels:
-        return f"not {after} starts are left. Look at the last line of table(optimised(trace(mine, x)))."
+        return f"not {after} launches are left: the last line of the second table counts them."
     return ""
 
 

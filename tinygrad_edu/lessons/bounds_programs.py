@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..common.wording import ratio_with_spread
-from ..compiler import compile, cost_of, optimised, trace
+from ..common.wording import ratio_with_spread, seconds_text
+from ..compiler import TraceError, compile, cost_of, optimised, table, trace
+from ..compiler.cost import calls_of
 from ..errors import ArgumentError
 from ..nn import functional as F
 from ..observe.timing import compare, measure
@@ -14,31 +15,13 @@ from ..tensor import Tensor
 from ..tensor.creation import ones, zeros
 from ..tensor.random import rand, seeded
 from ..views.predict import Outcome
+from .bounds_recorded import machine_code, when
 from .reasons import reason
 
 RATES = tuple(0.1 / (1 + step) for step in range(6))
 SECONDS = 0.6  # for one comparison
-RECORDED = """\
-What the timed gates and the races said on one computer.
-Recorded on 28 November 2026: AMD EPYC, 2 cores, Linux, Python 3.11.7, NumPy 2.4.6, 1 thread.
-Medians of 60 pairs, in turns, after 3 warm-ups; the middle half in brackets.
-
-200 steps of the springs    3 points               300 points
-                            965 µs (961–975)       1.05 ms (1.04–1.06)
-
-steps in one program        as written             compiled
-  1                         4.93 µs (4.90–4.95)    6.28 µs (6.24–6.33)
-  2                         9.70 µs (9.67–9.73)    8.14 µs (8.10–8.19)
-  4                         19.3 µs (19.2–19.3)    12.0 µs (12.0–12.1)
- 20                         94.2 µs (93.9–94.7)    41.3 µs (41.2–41.6)
-200                         949 µs (944–962)       382 µs (380–384)
-
-100,000 steps, once         480 ms                 184 ms, as 500 calls of 200 steps
-                                                   3.4 ms, the same as machine code (Numba 0.68)
-
-the chain, numbers          as written             compiled
-  100,000                   107 µs (105–109)       107 µs (106–109)
-8,000,000                   13.1 ms (12.7–13.3)    9.04 ms (8.99–9.09)"""
+ARITHMETIC = 100_000 * 6 * 3 / 1e9  # seconds for the program that crawls, at a billion operations a second
+WAITING = "The tables of your function appear here, once `answer` holds it and both predictions."
 
 
 def at_rest(numbers: int) -> tuple[Tensor, Tensor]:
@@ -84,6 +67,27 @@ def told(predicted: Any, run: Callable[[], object]) -> None:
     found = measure(run, budget=SECONDS)
     print(f"predicted: {predicted:g} ms")
     print(f"measured: {found.text()}, median (middle half) of {len(found.times)} runs after a warm-up")
+    times = f"{found.median / ARITHMETIC:.0f} times the {seconds_text(ARITHMETIC)} computed for the arithmetic"
+    print(f"That is still {times}: each operation is still a NumPy call.")
+    print(f"As machine code, instructions made for one processor, it took {seconds_text(machine_code())}")
+    print(f"(recorded on {when()}: AMD EPYC, backend='numba', which the course does not need).")
+
+
+def tables(answer: Any) -> None:
+    """Print both tables of a function, once the two numbers are predicted: ``answer = (function, before, after)``."""
+    if not isinstance(answer, (tuple, list)) or len(answer) != 3 or not callable(answer[0]):
+        print(WAITING)
+        return
+    function, before, after = answer
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in (before, after)):
+        print(WAITING)
+        return
+    print(f"predicted: {before} operations, then {after} launches")
+    try:
+        program = trace(function, 0.5 * ones(1000))
+    except TraceError:
+        return  # the check says why
+    print(f"\nas recorded:\n{table(program)}\n\nas compiled:\n{table(optimised(program))}")
 
 
 def chain(x: Tensor) -> Tensor:
@@ -97,8 +101,14 @@ def moved(function: Callable[..., Any], *tensors: Tensor) -> tuple[int, int]:
     return cost_of(program).moved, cost_of(optimised(program)).moved
 
 
+def calls(function: Callable[..., Any], *tensors: Tensor) -> tuple[int, int]:
+    """NumPy calls: as it is written, and after the passes of the compiler."""
+    program = trace(function, *tensors)
+    return calls_of(program), calls_of(optimised(program))
+
+
 def launches(function: Callable[..., Any], *tensors: Tensor) -> tuple[int, int]:
-    """Operations as it is written, and kernels after the passes of the compiler."""
+    """Launches on a device: as it is written, and after the passes of the compiler."""
     program = trace(function, *tensors)
     return cost_of(program).launches, cost_of(optimised(program)).launches
 

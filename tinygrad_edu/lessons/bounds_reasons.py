@@ -16,17 +16,20 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "memory**.",
     },
     "one_step": {
-        "longer": "NumPy is still called for each operation. Before that, shapes and Python's values are compared with "
-        "the recording: **one step does not repay it**.",
-        "about as long": "It saves what the library does for each operation, but asks first whether shapes and "
-        "Python's values still fit.",
+        "longer": "There are as many NumPy calls as before, and the program first checks that it still fits: "
+        "**one step does not repay that check**.",
+        "about as long": "It saves what the library does for each operation, but first checks that it still fits.",
         "half as long": "It saves what the library does for each operation, half of a start. But to call the program "
         "takes as long as several starts.",
     },
+    "many_steps": "A program saves **the library's part of each start**, and keeps the NumPy call. Calling it costs "
+    "several starts, once, so one step loses.",
+    "chain_race": "In strips, results in between stay **in the cache**, not in memory. 100,000 numbers fit the cache "
+    "anyway: nothing is saved, and nobody wins.",
     "one_product": {
-        "calls": "One product is one call, before and after.",
+        "NumPy calls": "One product is one NumPy call, before and after.",
         "bytes": "It reads both matrices and writes one, before and after. Nothing is in between.",
-        "neither": "There is **nothing to fuse**: one operation is one kernel already, and its time is arithmetic.",
+        "neither": "There is **nothing to merge**: one operation is one kernel already, and its time is arithmetic.",
     },
     "remainder": {
         "1": "A program holds for the shapes that it was recorded with, and the last batch has another one.",
@@ -40,11 +43,13 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "6": "A number of Python **becomes a constant of the program**: for another number it would be wrong.",
     },
     "faster_chip": "Only **the product of two matrices**, limited by arithmetic. The others wait for a start or bytes.",
+    "crossing": "Where moving them takes as long as a start: by part 1's figures, at **1,250 numbers of 8 bytes**; a "
+    "cache is faster, so later.",
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
-    "which_tool": "Bytes limit large arrays: fuse. Starts limit small ones: fewer calls, many steps in a program. "
-    "Arithmetic limits large products: **fewer bits, a faster machine**.",
-    "strips": "A strip stays in the cache, memory is left alone; but NumPy is called **for each operation on each "
-    "strip**, and works through the cache.",
+    "which_tool": "Bytes limit large arrays: merge. Starts limit small ones: fewer calls, many steps in a "
+    "program. Arithmetic limits large products: **fewer bits, a faster machine**.",
+    "strips": "A strip stays in the cache, memory is left alone; but each strip costs **a NumPy call for each "
+    "operation**, and moves through the cache.",
     "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
     "the other side**.",
 }

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import html
 from dataclasses import replace
 
 from ..observe.machine import Conditions
 from ..observe.results import Comparison, Sweep, Timing
 from ..views import race
-from ..views.frame import Frame
-from ..views.race.words import WAITING
+from .recorded import Recorded, as_recorded
 
 WHEN = "23 November 2026"
 # Microseconds per call on 1000 random numbers in a list, in the order of the pairs; three warm-ups come first.
@@ -27,28 +24,13 @@ def _timing(name: str, microseconds: tuple[float, ...], loops: int) -> Timing:
     return Timing(name, seconds[WARM_UPS:], seconds[:WARM_UPS], loops)
 
 
-class RecordedRace:
+class RecordedRace(Recorded):
     """The picture and the words of a race, as they were. Nothing runs."""
 
-    def frame(self) -> Frame:
-        """The frame of a race, with the badge of something recorded."""
+    def __init__(self) -> None:
         slow, fast = _timing("sum", SUM, 16), _timing("math.fsum", FSUM, 4)
         ratios = tuple(a / b for a, b in zip(slow.times, fast.times, strict=True))
         state = race.RaceState((slow.name, fast.name), why="")
         shown = race.frame(race.finish(state, Sweep((1,), (Comparison(slow, fast, ratios, HERE),))))
-        text = shown.text.replace(f"{WAITING}\n", "").replace("measured on", f"recorded on {WHEN},")
-        return replace(
-            shown, badge="recorded", conditions=f"{WHEN} · {shown.conditions}", text=text, why="", controls=()
-        )
-
-    def __repr__(self) -> str:
-        return f"a race between sum and math.fsum, recorded on {WHEN}"
-
-    def _repr_html_(self) -> str:
-        shown = self.frame()
-        data = base64.b64encode(shown.svg().encode()).decode()
-        return (
-            f'<figure style="margin:0"><img src="data:image/svg+xml;base64,{data}" style="max-width:100%" '
-            f'alt="{html.escape(shown.wide.description)}"><figcaption style="padding:0 24px"><details>'
-            f"<summary>Read as text</summary><pre>{html.escape(shown.words())}</pre></details></figcaption></figure>"
-        )
+        frame = replace(as_recorded(shown, WHEN), why="")
+        super().__init__(frame, f"a race between sum and math.fsum, recorded on {WHEN}")

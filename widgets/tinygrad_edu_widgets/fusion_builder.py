@@ -26,10 +26,12 @@ class FusionBuilder(EduWidget, room=fusion):
     """``FusionBuilder()`` shows an example; ``FusionBuilder(function, x, …)`` your own function of tensors.
 
     It is recorded once. Elementwise operations over arrays of one shape can be merged into a kernel, by the rule that
-    the compiler follows; bytes allocated, bytes moved and launches are counted from shapes.
+    the compiler follows; bytes allocated, bytes moved and launches are counted from shapes. A launch is what a device
+    starts; the CPU makes a NumPy call for each operation of a kernel.
 
-    Gestures: press a seam (Enter) to merge two operations or to part them; *Merge all* (a); choose another program or
-    size; *Show the compiler's choice* (c); *Measure* (m) times all three on this machine.
+    Gestures: press a seam (Enter) to merge two operations or to part them, or to read why it stays open;
+    *Merge all* (a); choose another program or size; *Show the compiler's choice* (c); *Measure* (m) times all three on
+    this machine.
     """
 
     awaited = frozenset({"measure"})

@@ -21,9 +21,9 @@ class RetraceLedger(EduWidget, room=ledger):
     That compiles the function, makes the calls, and reads what each did from its ledger. ``RetraceLedger(compiled)``
     shows the programs of a function that is compiled already.
 
-    Gestures: *There is a program* (h) and *It is recorded* (m) say what the next call will find, and make it; *Next
-    call* (→) and *Back* (←) step without a prediction; choose another series, and its cure (c); *Times* (t) shows what
-    a recording takes.
+    Gestures: *There is a program* (h), *It is recorded* (m) and, where that can be, *A length is filled in* (f) say
+    what the next call will find, and make it; *Next call* (→) and *Back* (←) step without a prediction; choose another
+    series, and its cure (c); *Times* (t) shows what a recording takes.
     """
 
     mirrors: ClassVar[dict[str, str]] = {"at": "goto"}

@@ -37,7 +37,7 @@ class Roofline(EduWidget, room=roofline):
     this machine alone. On this machine each operation of forward is measured, and so are the peaks, once. On a
     simulated machine each kernel takes what the constants say. ``run`` is called nineteen times here and four times
     there: what it trains is trained by each. ``machine`` is "this machine" or a preset, such as "T4". ``shown=True``
-    asks nothing. *compiled* runs it again through `compile`, and draws both.
+    asks nothing. *compiled* runs it again through `compile`, and draws both; ``compiled=False`` does not offer it.
 
     Gestures: choose a prediction, *Commit*; press a mark or a row (Enter; arrows go from one row to the next) to read
     what limits that operation; *as written* and *compiled*; choose other peaks; *Measure again*; *Ask again* (r) hides
@@ -52,10 +52,11 @@ class Roofline(EduWidget, room=roofline):
     committed = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(
-        self, run: Callable[..., object], *, ask: str = "", machine: str = HERE, shown: bool = False
+        self, run: Callable[..., object], *, ask: str = "", machine: str = HERE, shown: bool = False,
+        compiled: bool = True,
     ) -> None:  # fmt: skip
         texts("Roofline", ask=ask, machine=machine)
-        flags("Roofline", shown=shown)
+        flags("Roofline", shown=shown, compiled=compiled)
         self._run_on, anywhere = _callable(run)
         machines = (HERE, *sim.PRESETS) if anywhere else (HERE,)
         if machine not in (HERE, *sim.PRESETS):
@@ -64,7 +65,7 @@ class Roofline(EduWidget, room=roofline):
         if machine not in machines:
             why = f"it does not take the device, and is to run on a simulated {machine}"
             raise refusal("Roofline", "run", run, why, "write run=lambda device: …")
-        self.state = self._first = RooflineState(machine, machines, ask)
+        self.state = self._first = RooflineState(machine, machines, ask, plain=not compiled)
         self._program = _Program(self._run_on)
         super().__init__()
         if shown:

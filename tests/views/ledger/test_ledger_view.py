@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import tinygrad_edu as tg
 from tinygrad_edu.compiler.api import LIMIT
 from tinygrad_edu.errors import ArgumentError, IndexRangeError
 from tinygrad_edu.views import ledger
-from tinygrad_edu.views.ledger.model import HIT, MISS, MOST, missed, right
+from tinygrad_edu.views.ledger.model import FILL, HIT, MISS, MOST, missed, right
 
 PROGRAMS = {
     "batches with a remainder": (2, 1), "sentences": (5, 2), "a rate that falls": (6, 1), "a switch": (7, 2),
@@ -56,7 +57,30 @@ def test_other_lengths_are_filled_in_from_two_recordings() -> None:
     assert "program 2 is there, for another length: filled in, from those for 5 and 9" in ledger.text(state)
     assert "Two recordings tell" in ledger.why(state) and "2 programs made" in ledger.describe(state)
     timed = dataclasses.replace(state, timed=True)
-    assert "To fill in another length takes" in ledger.text(timed)
+    assert re.search(r"; to fill in a length takes .* \(.*\) in 3 calls", ledger.text(timed))
+
+
+def test_that_a_length_is_filled_in_can_be_predicted_where_it_can_be() -> None:
+    state = ledger.go(ledger.cure(ledger.chosen("sentences")), 2)
+    assert ">A length is filled in<" in ledger.frame(state).html()
+    for guess in (FILL, HIT, FILL):
+        state = ledger.predict(state, guess)
+    assert right(state) == (1, 3), "the third call; the fourth is filled in as well, the fifth is a known one"
+    plain = ledger.chosen("sentences")
+    assert ">A length is filled in<" not in ledger.frame(plain).html()
+    with pytest.raises(IndexRangeError, match="it is not offered"):
+        ledger.predict(plain, FILL)
+
+
+def test_times_come_with_spread_and_hardware() -> None:
+    state = dataclasses.replace(ledger.go(ledger.chosen("batches with a remainder"), MOST), timed=True)
+    pattern = r"A call that records takes .* \(.*–.*\) in 2 calls, one that does not .* \(.*–.*\) in 6 calls, \d+ times"
+    assert re.search(pattern, ledger.text(state)), ledger.text(state)
+    first = ledger.text(ledger.go(state, 2))
+    assert re.search(r"takes [^(]* in 1 call, one that does not [^(]* in 1 call, ", first), "no later call is counted"
+    told = ledger.frame(state).conditions
+    assert "cores" in told and told.count("NumPy") == 1 and "each call timed once" in told and "gc o" in told
+    assert "cores" not in ledger.frame(dataclasses.replace(state, timed=False)).conditions
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=MOST))
@@ -110,7 +134,7 @@ def test_times_are_left_out_of_a_saved_notebook() -> None:
     frame = ledger.frame(state)
     assert "A call that records takes" in frame.text and "takes" not in frame.summary and frame.badge == "measured"
     rates = dataclasses.replace(ledger.go(ledger.chosen("a rate that falls"), MOST), timed=True)
-    assert "Each of these calls records" in ledger.text(rates)
+    assert re.search(r"A call that records takes .* in 6 calls: medians", ledger.text(rates))
 
 
 def test_numbers_in_reasons_read_as_they_were_given() -> None:

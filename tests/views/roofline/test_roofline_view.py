@@ -194,7 +194,7 @@ def test_what_a_program_needs() -> None:
     peaks = replace(PEAKS, call=1e-6)
     point = Point("program of 4 kernels", "", 1, 8e6, 4e6, 1e-4, kernels=4, asked=9)
     assert point.needs(peaks) == {"start": 9e-6, "bytes": 4 * 1e6 / 900e9, "arithmetic": 1e-6}
-    assert ("calls NumPy", "9 times") in roofline.words.details(point, peaks)
+    assert ("NumPy calls", "9") in roofline.words.details(point, peaks)
     assert Roofline(peaks, (point, Point("sum", "", 3, 1, 4, 1e-6))).count == 7
 
 
@@ -203,3 +203,25 @@ def test_counts_without_times() -> None:
     made = replace(pair(True), result=replace(FUSED, peaks=here), other=replace(WRITTEN, peaks=here))
     told = "Roofline: measured; as written 110 operations of forward; compiled 2 kernels"
     assert roofline.summary(made) == told
+
+
+def test_what_a_numpy_call_takes_is_said_only_beside_a_program() -> None:
+    peaks = replace(PEAKS, call=1e-6)
+    assert "NumPy call" not in roofline.text(replace(state(), result=replace(FOUND, peaks=peaks)))
+    made = replace(pair(True), result=replace(FUSED, peaks=peaks))
+    assert "1.00 µs for a NumPy call of a program" in roofline.text(made)
+
+
+def test_gains_on_a_real_machine_are_estimates_and_say_so() -> None:
+    real = replace(FOUND, peaks=replace(PEAKS, simulated=False))
+    said = "not measured, but estimated gains:"
+    assert f"  {said}\n  fewer, larger calls: " in roofline.text(replace(state(), result=real))
+    assert said in roofline.draw(real, WIDE).canvas.text_items
+    assert said not in roofline.text(state()) and said not in roofline.draw(FOUND, WIDE).canvas.text_items
+
+
+def test_the_other_form_need_not_be_offered() -> None:
+    made = state(plain=True)
+    assert ">compiled<" not in roofline.frame(made).html() and ">compiled<" in roofline.frame(state()).html()
+    with pytest.raises(IndexRangeError, match="the form 'compiled'"):
+        roofline.form(made, "compiled")

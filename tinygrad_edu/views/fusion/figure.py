@@ -10,7 +10,7 @@ from ...common.wording import exact
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, Canvas, shorten
 from . import words
-from .model import EXAMPLES, SIZES, FusionState, barrier, groups
+from .model import EXAMPLES, SIZES, FusionState, groups
 
 CARD, SEAM, LEFT = 28.0, 22.0, 34.0  # the height of an operation and of a seam; where operations begin
 COLUMN = 330.0
@@ -53,14 +53,11 @@ def _column(canvas: Canvas, state: FusionState, width: float, live: bool) -> flo
 
 
 def _seam(canvas: Canvas, state: FusionState, seam: int, y: float, width: float, live: bool) -> float:
-    """What is between two operations: a line that can be pressed, or why it stays. Returns where the next begins."""
-    why, shut = barrier(state.program, seam), seam in state.closed
+    """What is between two operations: a line that can be pressed; and then, or why it stays. Returns where the next
+    begins."""
+    stays, shut = seam in state.tried, seam in state.closed
     middle = y + SEAM / 2
     told = f"seam {seam + 1}: {words.seam(state, seam)}"
-    if why:
-        canvas.text(LEFT + 24, middle + 4, words.stays(state.program, seam), "t2")
-        canvas.rect(LEFT, y, width - LEFT, SEAM, "hit", data_tip=told)
-        return y + SEAM
     acts: dict[str, Any] = {}
     if live:
         acts = {
@@ -69,10 +66,13 @@ def _seam(canvas: Canvas, state: FusionState, seam: int, y: float, width: float,
             "role": "button",
             "tabindex": 0,
             "aria_pressed": str(shut).lower(),
+            "aria_disabled": "true" if stays else None,
         }
     canvas.open(**acts, aria_label=told, data_tip=told)
     canvas.rect(LEFT, y, width - LEFT, SEAM, "hit")
-    if shut:
+    if stays:
+        canvas.text(LEFT + 24, middle + 4, words.stays(state.program, seam), "t2")
+    elif shut:
         canvas.line(LEFT + 24, y, LEFT + 24, y + SEAM, "fwd")
         canvas.text(LEFT + 36, middle + 4, "part: it stays in the processor", "t2")
     else:
@@ -125,8 +125,8 @@ def frame(state: FusionState, working: bool = False) -> Frame:
         "FusionBuilder", ("buffers", "device", "queue"), words.question(state), draw(state, WIDE), draw(state, NARROW),
         words.why(state), words.text(state), f"{words.conditions(state)} · NumPy {np.__version__}",
         "measured" if state.timing is not None else None, tuple(_controls(state, working)),
-        tip="Press a seam between two operations to merge them, and again to part them.",
-        status=words.verdict(state) or words.describe(state), summary=words.summary(state),
+        tip="Press a seam between two operations to merge them, and again to part them. Some stay open, and say why.",
+        status=words.told(state), summary=words.summary(state),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""A program and the seams between its operations: which are closed, which cannot be, and what that costs."""
+"""A program and the seams between its operations: which are closed, which were found to stay open, what that costs."""
 
 from __future__ import annotations
 
@@ -61,13 +61,16 @@ class Timing:
 class FusionState:
     """A program, the seams that are closed, whether the compiler's choice is shown, and times once they are measured.
 
-    Seam i is between operations i and i + 1.
+    Seam i is between operations i and i + 1. Which ones stay open is for the learner to find out: ``tried`` are those
+    that were pressed in vain, and ``stuck`` is the one among them that was pressed last.
     """
 
     program: Program
     example: str  # of `EXAMPLES`; "" for a program of the user's
     numbers: int = 0  # of an example, the size
     closed: frozenset[int] = frozenset()
+    tried: frozenset[int] = frozenset()
+    stuck: int | None = None
     revealed: bool = False
     timing: Timing | None = None
     ask: str = ""
@@ -145,18 +148,22 @@ def barrier(program: Program, seam: int) -> str:
 
 
 def press(state: FusionState, seam: Any) -> FusionState:
-    """Close a seam, or open it again. Raises `IndexRangeError` where there is none, or where it cannot be closed."""
+    """Close a seam, or open it again; one that stays open says so from now on. Raises `IndexRangeError` for no seam."""
     place = int(str(seam)) if str(seam).isdecimal() else -1
     if not 0 <= place < len(state.program.equations) - 1:
         raise IndexRangeError(f"the seam {shown(seam, 40)}", "there is no such one", "press one that is drawn")
-    if words := barrier(state.program, place):
-        raise IndexRangeError(f"merging operations {place + 1} and {place + 2}", words, "try another seam")
-    return replace(state, closed=state.closed ^ {place}, timing=None)
+    if barrier(state.program, place):
+        return replace(state, tried=state.tried | {place}, stuck=place)
+    return replace(state, closed=state.closed ^ {place}, stuck=None, timing=None)
 
 
 def everything(state: FusionState) -> FusionState:
-    """Close every seam that can be; or open all, where all of those are closed."""
-    return replace(state, closed=frozenset() if state.merged else closable(state.program), timing=None)
+    """Close every seam that can be, so that all others stay open; or open all, where all of those are closed."""
+    if state.merged:
+        return replace(state, closed=frozenset(), stuck=None, timing=None)
+    closed = closable(state.program)
+    tried = frozenset(range(len(state.program.equations) - 1)) - closed
+    return replace(state, closed=closed, tried=tried, stuck=None, timing=None)
 
 
 def closable(program: Program) -> frozenset[int]:

@@ -11,7 +11,7 @@ from .model import FusionState, barrier, elements, groups, handed_on
 CACHE = 1 << 20  # bytes of an array that a processor keeps near, about
 
 BARS = ("allocated", "moved", "launches")
-LABELS = {"allocated": "allocated for results", "moved": "moved to and from memory", "launches": "launches"}
+LABELS = {"allocated": "allocated for results", "moved": "moved to and from memory", "launches": "launches on a device"}
 
 
 def question(state: FusionState) -> str:
@@ -34,22 +34,27 @@ def why(state: FusionState) -> str:
     """What the closed seams save, in one sentence."""
     costs = state.costs
     written = costs["as written"]
+    if state.stuck is not None:
+        return f"This seam **stays open**: {barrier(state.program, state.stuck)}."
     if state.timing is not None and "compiler" in costs:
         ratio = state.timing.written[0] / state.timing.compiler[0]
         moved = written.moved / max(costs["compiler"].moved, 1)
         if 4 * elements(state) < CACHE:
             return (
-                "Arrays this small stay in the cache, and here a kernel still **calls NumPy for each operation**: a "
-                "device would start it once."
+                "Arrays this small stay in the cache, and a kernel is still **a NumPy call for each operation** here: "
+                "a device would launch it once."
             )
         if ratio < 1.3 or ratio < 0.8 * moved:
-            return "Fewer bytes go to memory, but NumPy is **called for each operation**, strip by strip, on the cache."
+            return (
+                "Fewer bytes go to memory, but there is still **a NumPy call for each operation**, on one piece of the "
+                "array after the other, in the cache."
+            )
         return "The time falls with the bytes: **moving them** was what took it."
     if not state.closed:
         return "Each operation reads its operands from memory and **writes its result back**, for the next one to read."
     inside, kept = handed_on(state)
     if not inside and not kept:
-        return "Neither reads the other's result, so merging them saves **a launch** and what both of them read."
+        return "Neither reads the other's result: merging them saves **a launch** on a device, and what both read."
     if not inside:
         return "The value between them is **needed outside the kernel** too: it is written, but it is read once less."
     rest = ", but for what others need" if kept else ""
@@ -59,9 +64,10 @@ def why(state: FusionState) -> str:
 
 
 def seam(state: FusionState, place: int) -> str:
-    """Whether a seam is closed, can be, or stays open, and why."""
-    words = barrier(state.program, place)
-    return "closed" if place in state.closed else f"stays open, as {words}" if words else "open, can be closed"
+    """Whether a seam is closed or open; of one that was pressed in vain, why it stays open."""
+    if place in state.tried:
+        return f"stays open, as {barrier(state.program, place)}"
+    return "closed" if place in state.closed else "open"
 
 
 def stays(program: Program, seam: int) -> str:
@@ -130,6 +136,11 @@ def text(state: FusionState) -> str:
         lines.append(f"{LABELS[bar]}: {told}")
     lines += [f"time {name}: {told}" for name, told in timing_text(state)]
     return "\n".join([*lines, *filter(None, [verdict(state)])])
+
+
+def told(state: FusionState) -> str:
+    """What is read aloud after an act."""
+    return plain(why(state)) if state.stuck is not None else verdict(state) or describe(state)
 
 
 def summary(state: FusionState) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, UI_12, Canvas, shorten, wrap_text
 from . import words
-from .model import HIT, MISS, SERIES, LedgerState, limit, missed
+from .model import FILL, HIT, MISS, SERIES, LedgerState, fills, limit, outcome
 
 ROW, TOP = 27.0, 44.0
 KEY = 24.0  # from one program to the next
@@ -80,8 +80,7 @@ def _row(
         canvas.text(reasons, y + 15, shorten(words.reason(record), int((width - reasons) / UI_12)), "")
     said = state.said.get(place)
     if said is not None:
-        agreed = (said == MISS) == missed(record)
-        canvas.text(32, y + 15, "◇" if agreed else "◇ ▲", "b")
+        canvas.text(32, y + 15, "◇" if said == outcome(record) else "◇ ▲", "b")
 
 
 def _legend(canvas: Canvas, said: bool, y: float) -> None:
@@ -116,10 +115,16 @@ def frame(state: LedgerState) -> Frame:
     """The whole widget."""
     return Frame(
         "RetraceLedger", ("tensors", "queue"), words.question(state), draw(state, WIDE), draw(state, NARROW),
-        words.why(state), words.text(state), f"{words.conditions(state)} · NumPy {np.__version__}",
+        words.why(state), words.text(state), _conditions(state),
         "measured" if state.timed else None, tuple(_controls(state)),
         status=words.describe(state), summary=words.summary(state),
     )  # fmt: skip
+
+
+def _conditions(state: LedgerState) -> str:
+    """The machine names NumPy's version already."""
+    told = words.conditions(state)
+    return told if "NumPy" in told else f"{told} · NumPy {np.__version__}"
 
 
 def _controls(state: LedgerState) -> list[Control]:
@@ -129,6 +134,7 @@ def _controls(state: LedgerState) -> list[Control]:
     found = [
         Control("button", "hit", "There is a program", disabled=not more, key="h"),
         Control("button", "miss", "It is recorded", disabled=not more, key="m"),
+        *[Control("button", "fill", "A length is filled in", disabled=not more, key="f")] * fills(state),
         Control("button", "back", "Back", disabled=state.at <= 1, key="ArrowLeft"),
         Control("button", "step", "Next call", main=True, disabled=not more, key="ArrowRight"),
     ]
@@ -140,4 +146,4 @@ def _controls(state: LedgerState) -> list[Control]:
     return found
 
 
-GUESS = {"hit": HIT, "miss": MISS}
+GUESS = {"hit": HIT, "miss": MISS, "fill": FILL}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +14,13 @@ from ...common.wording import shown
 from ...compiler.api import LIMIT, Compiled, CompiledModule, compile
 from ...errors import IndexRangeError
 from ...nn import functional as F
+from ...observe.machine import conditions
 from ...tensor import Tensor, tensor
 from ...tensor.creation import ones
 from ..given import refusal
 
 MOST = 14  # calls
-HIT, MISS = "a program is there", "it is recorded"
+HIT, MISS, FILL = "a program is there", "it is recorded", "a length is filled in"
 Calls = Sequence[tuple[Any, ...]]
 
 
@@ -117,6 +119,7 @@ class LedgerState:
     said: Mapping[int, str] = field(default_factory=dict)  # by the place of a call
     timed: bool = False
     ask: str = ""
+    machine: str = ""  # on which the calls were timed
 
     @property
     def all(self) -> tuple[Record, ...]:
@@ -183,7 +186,7 @@ def read(function: Any, calls: Any, ask: str = "") -> LedgerState:
     if len(calls) > MOST:
         raise refusal("RetraceLedger", "calls", calls, f"{MOST} calls can be drawn", "give fewer")
     records = play(function, calls)
-    return LedgerState("", records, at=len(records), ask=ask)
+    return LedgerState("", records, at=len(records), ask=ask, machine=_machine())
 
 
 def known(compiled: Any, ask: str = "") -> LedgerState:
@@ -204,7 +207,8 @@ def chosen(name: Any, ask: str = "") -> LedgerState:
         mend = f"take one of {', '.join(SERIES)}"
         raise IndexRangeError(f"the series {shown(name, 40)}", "there is no such one", mend)
     one = SERIES[name]
-    return LedgerState(name, play(one.function, one.calls()), play(one.function, one.cured(), one.dynamic), ask=ask)
+    plain, cured = play(one.function, one.calls()), play(one.function, one.cured(), one.dynamic)
+    return LedgerState(name, plain, cured, ask=ask, machine=_machine())
 
 
 def cure(state: LedgerState) -> LedgerState:
@@ -219,8 +223,10 @@ def go(state: LedgerState, at: int) -> LedgerState:
 
 def predict(state: LedgerState, guess: Any) -> LedgerState:
     """Say what the next call will find, and make it. Raises `IndexRangeError` for any other guess."""
-    if guess not in (HIT, MISS):
-        raise IndexRangeError(f"the prediction {shown(guess, 40)}", "it is not offered", f"take {HIT!r} or {MISS!r}")
+    offered = (HIT, MISS, FILL) if fills(state) else (HIT, MISS)
+    if guess not in offered:
+        mend = f"take {' or '.join(map(repr, offered))}"
+        raise IndexRangeError(f"the prediction {shown(guess, 40)}", "it is not offered", mend)
     if state.at >= len(state.all):
         return state
     return replace(go(state, state.at + 1), said={**state.said, state.at: guess})
@@ -228,13 +234,28 @@ def predict(state: LedgerState, guess: Any) -> LedgerState:
 
 def right(state: LedgerState) -> tuple[int, int]:
     """How many predictions were right, of how many."""
-    found = [(guess == MISS) == missed(state.all[at]) for at, guess in state.said.items()]
+    found = [guess == outcome(state.all[at]) for at, guess in state.said.items()]
     return sum(found), len(found)
+
+
+def outcome(record: Record) -> str:
+    """What a call found, as it can be predicted."""
+    return MISS if missed(record) else FILL if record.reason else HIT
+
+
+def fills(state: LedgerState) -> bool:
+    """Whether programs for other lengths can be filled in."""
+    return any(outcome(one) == FILL for one in state.all)
 
 
 def missed(record: Record) -> bool:
     """Whether a call found no program."""
     return record.made or not record.key
+
+
+def _machine() -> str:
+    """Where the calls were made, and how."""
+    return replace(conditions(None), gc="on" if gc.isenabled() else "off").text()
 
 
 def limit() -> int:

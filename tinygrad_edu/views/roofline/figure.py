@@ -289,6 +289,9 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         y += 17
     y += 4
     for rows, cls in ((words.details(point, found.peaks), ""), (words.gains(point, found.peaks), "b")):
+        if cls and words.estimated(found.peaks):
+            canvas.text(left + 8, y + 13, words.estimated(found.peaks), "t2")
+            y += 20
         for name, value in rows:
             canvas.text(left + 8, y + 13, name, "t2")
             canvas.text(left + width - 8, y + 13, value, cls, "end")
@@ -333,6 +336,6 @@ def _controls(state: RooflineState, working: bool) -> list[Control]:
         ]
     if state.result is None:
         return [] if working else [machines, again]
-    forms = Control("radio", "form", "", state.form, FORMS, hint="as written or compiled")
+    forms = [Control("radio", "form", "", state.form, FORMS, hint="as written or compiled")] * (not state.plain)
     measured = [Control("button", "run", "Measure again")] * (not state.result.peaks.simulated)
-    return [*measured, forms, *[machines] * (len(state.machines) > 1), again]
+    return [*measured, *forms, *[machines] * (len(state.machines) > 1), again]

@@ -40,6 +40,7 @@ class RooflineState:
     form: str = WRITTEN
     other: Roofline | None = None
     ran: str = ""  # the machine of both results
+    plain: bool = False  # as written only: the other form is not offered
 
     @property
     def written(self) -> Roofline | None:
@@ -88,9 +89,10 @@ def form(state: RooflineState, given: Any) -> RooflineState:
 
     Raises `IndexRangeError` for another form.
     """
-    if given not in FORMS:
+    offered = FORMS[:1] if state.plain else FORMS
+    if given not in offered:
         raise IndexRangeError(
-            f"the form {shown(given, 40)}", "there is no such form", f"take one of {', '.join(FORMS)}"
+            f"the form {shown(given, 40)}", "there is no such form", f"take one of {', '.join(offered)}"
         )
     state = replace(state, form=given)
     if state.result is None or state.result.compiled == (given == COMPILED) or state.other is None:

@@ -17,7 +17,7 @@ WHY = {
     "peaks, which are those of a copy and of a matrix product, tell.",
     "tiles": "There are **too few tiles** for the whole device: most of it has nothing to do.",
 }
-CALLS = "A program **calls NumPy for each operation** of its kernels, and these calls take most of its time."
+CALLS = "A program makes **a NumPy call for each operation** of its kernels, and these calls take most of its time."
 HIDDEN = "Nothing is run before you commit to a prediction."
 RUNNING = "The run is under way."
 FAILED = "The run ended without a result."
@@ -88,24 +88,29 @@ def details(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
         ("one call does", f"{si(point.flops, 'FLOP')} on {bytes_text(round(point.nbytes))}"),
         ("takes", f"{seconds_text(point.seconds)}, {plural(point.calls, 'call')}"),
     ]
-    rows += [("calls NumPy", plural(point.asked, "time"))] if point.asked else []
+    rows += [("NumPy calls", str(point.asked))] if point.asked else []
     rows += [(f"{CHOICES[bound]} needs", seconds_text(needs[bound])) for bound in BOUNDS]
     rows += [("any kernel needs", seconds_text(needs["floor"]))] if "floor" in needs else []
     return rows
 
 
 def gains(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
-    """What could be gained, if one of the three cost nothing."""
+    """What could be gained, if one of the three cost nothing: computed, see `estimated`."""
     names = {"start": "fewer, larger calls", "bytes": "fewer bytes", "arithmetic": "quicker arithmetic"}
     return [(names[bound], times_text(point.gain(bound, peaks), peaks.simulated)) for bound in BOUNDS]
 
 
-def peaks_text(peaks: Peaks) -> str:
-    """``95.1 GFLOP/s, 20.9 GB/s from memory, 640 ns to start an operation``."""
+def estimated(peaks: Peaks) -> str:
+    """What stands over the gains on a real machine, where they are estimates. A simulated one is exact."""
+    return "" if peaks.simulated else "not measured, but estimated gains:"
+
+
+def peaks_text(peaks: Peaks, compiled: bool = False) -> str:
+    """``95.1 GFLOP/s, 20.9 GB/s from memory, 640 ns to start an operation``; with ``compiled``, also a NumPy call."""
     rates = f"{si(peaks.rate, 'FLOP/s')}, {si(peaks.bandwidth, 'B/s')} from memory"
     fastest = max(rate for _, rate in peaks.bandwidths)
     cache = f" and up to {si(fastest, 'B/s')} from a cache" if fastest > 1.2 * peaks.bandwidth else ""
-    call = f", {seconds_text(peaks.call)} to call NumPy from a program" if peaks.call else ""
+    call = f", {seconds_text(peaks.call)} for a NumPy call of a program" if compiled and peaks.call else ""
     return f"{rates}{cache}, {seconds_text(peaks.start)} to start an operation{call}"
 
 
@@ -154,13 +159,15 @@ def text(state: RooflineState, working: bool = False) -> str:
     assert point is not None
     lines += [verdict(state), *([f"you predicted {state.said}"] if state.said else [])]
     lines += [comparison(state)] if state.other is not None else []
-    lines += [f"{found.peaks.machine}: {peaks_text(found.peaks)}"]
+    lines += [f"{found.peaks.machine}: {peaks_text(found.peaks, state.other is not None or found.compiled)}"]
     lines += [f"  {place}. {point_text(one, found.peaks)}" for place, one in enumerate(found.points[:FEW], 1)]
     lines += [f"  and {len(found.points) - FEW} more"] if len(found.points) > FEW else []
     lines += [rest(found)] if found.rest else []
     lines += _others(state)
     lines += [f"operation {state.picked + 1}, {point.name}"]
-    lines += [f"  {name}: {value}" for name, value in (*details(point, found.peaks), *gains(point, found.peaks))]
+    lines += [f"  {name}: {value}" for name, value in details(point, found.peaks)]
+    lines += [f"  {estimated(found.peaks)}"] if estimated(found.peaks) else []
+    lines += [f"  {name}: {value}" for name, value in gains(point, found.peaks)]
     return "\n".join(lines)
 
 

@@ -47,16 +47,26 @@ function listen(root, send, leave, walk) {
     send(act, value);
   };
 
+  /** A prediction can be committed as soon as it is made: Tab must not pass *Commit* by while the answer is under way. */
+  const drafted = (target) => {
+    const commit = target.dataset.act === "draft" && root.querySelector("[data-act=commit]:disabled");
+    if (!commit || (field(target) && !target.value)) return;
+    commit.disabled = false;
+    commit.dataset.ahead = "";
+  };
+
   root.addEventListener("click", (event) => {
     const target = event.target.closest("[data-act]");
     if (!target || field(target) || target.matches(":disabled, [role=spinbutton], [role=slider]")) return;
     flush();
+    drafted(target);
     if (!walk(target)) send(target.dataset.act, target.dataset.value ?? null);
   });
 
   root.addEventListener("input", (event) => {
     const { target } = event;
     if (!target.dataset.act) return;
+    drafted(target);
     if (target.type === "range" && !walk(target)) send(target.dataset.act, Number(target.value), true);
     if (target.type === "number" || target.type === "search") {
       clearTimeout(pending?.timer);
@@ -249,7 +259,7 @@ function render({ model, el }) {
   let shown = null;
   const update = () => {
     const ahead = unanswered && !alone ? [] : [...root.querySelectorAll("[data-ahead]")];
-    for (const spin of ahead) delete spin.dataset.ahead;
+    for (const control of ahead) delete control.dataset.ahead;
     if (shown === model.get("html") && player.plays() && !alone && !ahead.length) {
       // The page is as it was. A large one is not gone through for nothing; a refused entry goes back to what holds.
       for (const input of root.querySelectorAll("input[type=text]")) if (input !== document.activeElement) input.value = input.getAttribute("value");
