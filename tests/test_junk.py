@@ -38,6 +38,7 @@ JUNK: dict[str, Callable[[], Any]] = {
 # Callables without a call of their own, and why.
 EXEMPT = {
     "lrs.LRScheduler": "a base: it has no rates of its own",
+    "data.Batcher": "each has a thread: see tests/data/test_batcher.py",
     "nn.UnregisteredWarning": "a kind of warning", "utils.DtypeWarning": "a kind of warning",
     "utils.DtypeReport": "a record", "utils.DtypeRow": "a record",
     "observe.Comparison": "a record", "observe.Conditions": "a record", "observe.Sweep": "a record",

@@ -1,5 +1,6 @@
 """Data sets, samplers that choose the order in which to read them, and loaders that make batches of them."""
 
+from .batcher import Batcher
 from .collate import default_collate, default_convert
 from .datasets import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
 from .digits import Digits, digits
@@ -18,6 +19,7 @@ from .worker import get_worker_info
 
 __all__ = [
     "BatchSampler",
+    "Batcher",
     "Chores",
     "ConcatDataset",
     "DataLoader",

@@ -8,12 +8,8 @@ from typing import NamedTuple
 
 # What a tip may need beyond two ways, their counts and the time.
 NEEDS = {
-    "cycle": "set-up, first call, later calls and tear-down, each counted apart",
     "facts": "facts of its own, with a unit and how they are known",
-    "opposed": "two claims that pull in opposite directions, predicted as numbers",
     "outcome": "a way that raises an error or gives other numbers, as the tip says",
-    "sweep": "a claim over at least five sizes: flat, linear, quadratic, a crossover, a knee",
-    "training": "a training run: a series for each seed, with the spread over seeds",
     "ways": "more than two ways, and mistakes as ways of their own",
     "workers": "threads and processes, and how many there are",
 }

@@ -6,19 +6,20 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
-from tinygrad_edu.tips import Claim, Elsewhere, Limit, Number, Picture, Question, Size, Source, Tip
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Number, Picture, Question, Size, Source, Tip
 from tinygrad_edu.tips.ways import prepared
 
-ROOM = 256  # rows of the requests for which there are buffers
+WIDTH = 1024  # numbers in a row
 
 
-def inputs(generator: tg.Generator, rows: int, width: int) -> dict[str, Any]:
-    request = tg.rand(rows, width, generator=generator)
-    return {"request": request, "w": tg.randn(width, 16, generator=generator) / width}
+def inputs(generator: tg.Generator, rows: int, request: str) -> dict[str, Any]:
+    there = rows + (request == "one row more")
+    w = tg.randn(WIDTH, 16, generator=generator) / WIDTH
+    return {"request": tg.rand(there, WIDTH, generator=generator), "w": w, "rows": rows}
 
 
 @prepared
-def slow(request: Tensor, w: Tensor) -> Any:
+def slow(request: Tensor, w: Tensor, rows: int) -> Any:
     def answer() -> Tensor:
         return (request * 2.0 - 1.0).tanh() @ w
 
@@ -26,11 +27,11 @@ def slow(request: Tensor, w: Tensor) -> Any:
 
 
 @prepared
-def fast(request: Tensor, w: Tensor) -> Any:
-    x, y = tg.empty(ROOM, w.shape[0]), tg.empty(ROOM, w.shape[1])
+def fast(request: Tensor, w: Tensor, rows: int) -> Any:
+    x, y = tg.empty(rows, w.shape[0]), tg.empty(rows, w.shape[1])
 
     def answer() -> Tensor:
-        if len(request) != ROOM:
+        if len(request) != rows:  # there is no buffer for it
             return (request * 2.0 - 1.0).tanh() @ w
         tg.mul(request, 2.0, out=x)
         return tg.matmul(x.sub_(1.0).tanh_(), w, out=y)
@@ -42,14 +43,14 @@ TIP = Tip(
     slug="inference-buffers",
     title="Use the same buffers for every request",
     theme="loops",
-    why="A new array means **pages that the system hands over one by one**; a buffer that is there has them already.",
+    why="A large new array means **pages that the system hands over one by one**; a buffer has them already.",
     about=(
         "A service that answers requests of about the same size makes the same arrays each time, and throws them away. "
         "Make them once, and let each operation write into them: `out=` takes the place of a result, and in-place "
-        "methods that of an operand. Then a request allocates nothing. The "
-        "price: an answer is only good until the next request, because that writes over it, so copy what you keep; and "
-        "two threads need buffers of their own. Large arrays gain most. Of a compiled function's buffers the compiler "
-        "takes care."
+        "methods that of an operand. Then a request allocates nothing. The price: an answer is only good until the "
+        "next request, because that writes over it, so copy what you keep; and two threads need buffers of their own. "
+        "Small arrays hardly gain, because memory that was given back is taken again. Of a compiled function's buffers "
+        "the compiler takes care."
     ),
     sources=(
         Source(
@@ -59,8 +60,8 @@ TIP = Tip(
         ),
     ),
     parameters=(
-        Size("rows", ROOM, 1, 1024, "rows of a request"),
-        Size("width", 1024, 1, 1024, "numbers in a row"),
+        Size("rows", 4096, 1, 8192, "rows of a request, and of the buffers; each has 1,024 numbers"),
+        Choice("request", "as foreseen", ("as foreseen", "one row more"), "whether it fits the buffers"),
     ),
     inputs=inputs,
     slow=slow,
@@ -68,7 +69,7 @@ TIP = Tip(
     claims=(Claim("allocated", fast=0), Claim("time")),
     limits=(
         Limit(
-            {"rows": 255},
+            {"request": "one row more"},
             "no difference",
             "For a request of another size there are no buffers: it is answered as in A.",
         ),

@@ -26,8 +26,7 @@ def inputs(generator: tg.Generator, steps: int, rate: int) -> dict[str, Any]:
 
 
 def slow(model: Any, batches: Any, x: Tensor, y: Tensor, steps: int, rate: float) -> Any:
-    optimizer = optim.Adam(model.parameters(), lr=rate)
-    return trained(model, optimizer, None, batches, x, y, steps)
+    return trained(model, optim.Adam(model.parameters(), lr=rate), None, batches, x, y, steps)
 
 
 def fast(model: Any, batches: Any, x: Tensor, y: Tensor, steps: int, rate: float) -> Any:
@@ -55,13 +54,17 @@ def trained(model: Any, optimizer: Any, schedule: Any, batches: Any, x: Tensor, 
         if schedule is not None:
             schedule.step()
         if step == 0:
-            moved = sum((p - q).square().sum().item() for p, q in zip(model.parameters(), first)) ** 0.5
-    with tg.no_grad():
-        return Aside(((model(x) - y).square().mean().item(), moved))
+            pairs = zip(model.parameters(), first, strict=True)
+            moved = sum((p - q).square().sum().item() for p, q in pairs) ** 0.5
+    return Aside(((model(x) - y).square().mean().item(), moved))
 
 
 def lower(result: Result) -> str:
     return "B's" if result.fast["last loss"] < result.slow["last loss"] else "A's"
+
+
+def picture() -> dict[str, Any]:
+    return {"A, the rate over time": tg.ones(7), "B, after its rise": tg.linspace(0, tg.pi, 7).cos() / 2 + 0.5}
 
 
 TIP = Tip(
@@ -99,12 +102,8 @@ TIP = Tip(
     ),
     explain="Why does the falling rate help only near the end?",
     symptoms=("my loss goes up and down and does not fall", "my loss suddenly jumps, or becomes nan"),
-    picture=Picture("Playground", dict),
+    picture=Picture("BufferMap", picture),
     elsewhere=(
-        Elsewhere(
-            "PyTorch 2.13", "2026-11",
-            "w = torch.ones(3, requires_grad=True)\noptimizer = torch.optim.SGD([w], lr=0.1)\n"
-            "schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)",
-        ),  # fmt: skip
+        Elsewhere("PyTorch 2.13", "2026-11", "rise_and_fall = torch.optim.lr_scheduler.OneCycleLR  # warm-up, cosine"),
     ),
 )

@@ -85,7 +85,7 @@ TIP = Tip(
         Claim("peak", price=True),
         Claim("test error", same=True, within=0.3),
     ),
-    limits=(Limit({"layers": 1}, "no difference", "With one hidden layer both are the same model."),),
+    limits=(Limit({"layers": 1}, "false here", "With one hidden layer both are nearly the same model."),),
     question=Question(
         "A has 16 hidden layers with ReLU. How many kernels are launched for one answer of A?",
         Number(1, 100, "launches"),

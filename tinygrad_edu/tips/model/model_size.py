@@ -14,22 +14,31 @@ from tinygrad_edu.tips.ways import log
 
 SHARES = "about a half", "about a tenth", "less than a fiftieth"
 LARGE = 512
-declare(Fact("trained", "numbers trained", "count", "parameters of the model"))
+declare(Fact("model size", "numbers trained", "count", "parameters of the model"))
 declare(Fact("right", "right on new digits", "", "the share that it names, of digits it never saw"))
 
 
 def inputs(generator: tg.Generator, small: int, steps: int) -> dict[str, Any]:
-    seed = int(tg.randint(0, 1000, (1,), generator=generator).item())
-    tg.manual_seed(seed)
+    tg.manual_seed(seed := int(tg.randint(0, 1000, (1,), generator=generator).item()))
     return {"digits": data.digits().split(test=0.3, seed=seed), "small": small, "steps": steps}
 
 
+def torch_inputs(generator: Any, small: int, steps: int) -> dict[str, Any]:
+    import torch
+
+    torch.manual_seed(seed := int(torch.randint(0, 1000, (1,), generator=generator).item()))
+    parts = data.digits().split(test=0.3, seed=seed)
+    return {"digits": [torch.from_numpy(part.numpy().copy()) for part in parts], "small": small, "steps": steps}
+
+
 def slow(digits: Any, small: int, steps: int) -> Any:
-    return trained(nn.Sequential(nn.Linear(64, LARGE), nn.ReLU(), nn.Linear(LARGE, 10)), digits, steps)
+    model = nn.Sequential(nn.Linear(64, LARGE), nn.ReLU(), nn.Linear(LARGE, 10))
+    return trained(model, digits, steps)
 
 
 def fast(digits: Any, small: int, steps: int) -> Any:
-    return trained(nn.Sequential(nn.Linear(64, small), nn.ReLU(), nn.Linear(small, 10)), digits, steps)
+    model = nn.Sequential(nn.Linear(64, small), nn.ReLU(), nn.Linear(small, 10))
+    return trained(model, digits, steps)
 
 
 def trained(model: Any, digits: tuple[Tensor, ...], steps: int) -> Any:
@@ -47,7 +56,7 @@ def trained(model: Any, digits: tuple[Tensor, ...], steps: int) -> Any:
 
 
 def share(result: Result) -> str:
-    found = result.fast["trained"] / result.slow["trained"]
+    found = result.fast["model size"] / result.slow["model size"]
     return SHARES[0 if found > 0.3 else 1 if found > 0.02 else 2]
 
 
@@ -72,15 +81,15 @@ TIP = Tip(
     slow=slow,
     fast=fast,
     outcomes={"slow": FREE, "fast": FREE},
-    reads={"trained": lambda found: found.value[0], "right": lambda found: found.value[1]},
+    reads={"model size": lambda found: found.value[0], "right": lambda found: found.value[1]},
     seeds=3,
-    claims=(Claim("trained", times=4), Claim("right", same=True, within=0.02), Claim("time")),
+    claims=(Claim("model size", times=4), Claim("right", same=True, within=0.03), Claim("time")),
     limits=(
         Limit({"small": 1}, "false here", "One number between input and output cannot tell ten digits apart."),
         Limit({"small": 512}, "no difference", "Both are the same model."),
     ),
     question=Question(
-        "A has 512 hidden numbers. B is as accurate, within 2 %. How many parameters has B, compared with A?",
+        "A has 512 hidden numbers. B is as accurate, within 3 %. How many parameters has B, compared with A?",
         SHARES,
         share,
         tempting="about a half",
@@ -88,12 +97,9 @@ TIP = Tip(
     ),
     explain="How would you know that a model is too small, and not just trained for too few steps?",
     symptoms=("training is too slow", "my model is right on old data and wrong on new ones"),
-    picture=Picture("Playground", dict),
+    picture=Picture("TimingRace", dict),
     elsewhere=(
-        Elsewhere(
-            "PyTorch 2.13", "2026-11",
-            "model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.ReLU(), torch.nn.Linear(48, 10))\n"
-            "count = sum(p.numel() for p in model.parameters())",
-        ),  # fmt: skip
+        Elsewhere("PyTorch 2.13", "2026-11", "count = sum(p.numel() for p in torch.nn.Linear(64, 48).parameters())"),
     ),
+    torch={"inputs": torch_inputs},
 )
