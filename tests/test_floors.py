@@ -60,6 +60,7 @@ NEIGHBOURS = {
     ("settings", "errors"): "a setting that cannot be is refused as anything else is",
     ("optim", "nn"): "optimisers know parameters",
     ("quantise", "nn"): "its layers take the place of those",
+    ("observe", "data"): "the passes over a data set, and how long they waited",
     ("observe", "nn"): "memory is told apart by owners: the parameters of modules",
     ("observe", "optim"): "and what optimisers keep",
     ("observe", "amp"): "what autocast widens is meant",

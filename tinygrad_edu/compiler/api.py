@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from types import NoneType
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..backends import BY_TYPE, CPU
+from ..common.blocks import block
 from ..common.lines import warn_user
 from ..common.locks import RLock
 from ..common.wording import shown
@@ -108,6 +109,20 @@ def _checked(options: Any) -> tuple[tuple[str, ...], int]:
     return (*named, *["unused"] * bool(options.get("keep_unused"))), threads
 
 
+_watching: list[list[tuple[Any, Trace]]] = []  # who wants to hear of entries in ledgers
+
+
+@block
+def traces() -> Iterator[list[tuple[Any, Trace]]]:
+    """The entries that are made in ledgers inside the block: of which function, and the entry."""
+    seen: list[tuple[Any, Trace]] = []
+    _watching.append(seen)
+    try:
+        yield seen
+    finally:
+        _watching[:] = [one for one in _watching if one is not seen]
+
+
 class Compiled:
     """A compiled function. ``ledger`` tells which programs were made, and why."""
 
@@ -179,7 +194,7 @@ class Compiled:
         broken.trace.calls += 1
         if not broken.noted:
             broken.noted = True
-            self.ledger.append(broken.trace)
+            self._enter(broken.trace)
             self._runs.setdefault(key, []).insert(0, broken)
             self._tell(broken.trace.broken)
         return result
@@ -218,7 +233,7 @@ class Compiled:
         return run
 
     def _keep(self, key: Any, run: Run) -> None:
-        self.ledger.append(run.trace)
+        self._enter(run.trace)
         self._runs.setdefault(key, []).insert(0, run)
 
     def _family(self, key: Any) -> Family | None:
@@ -256,6 +271,11 @@ class Compiled:
 
     def __reduce__(self) -> Any:
         return Compiled, (self._function, self._options)  # a copy makes its own programs
+
+    def _enter(self, trace: Trace) -> None:
+        self.ledger.append(trace)
+        for seen in _watching:
+            seen.append((self, trace))
 
     def __repr__(self) -> str:
         return f"<compiled {_name(self._function)}, {len(self.ledger)} programs>"

@@ -3,6 +3,7 @@
 A tip is one file below this package. `find` and `search` read it, `run` measures it, `check` tests its claims.
 """
 
+from .advice import advise
 from .checking import Checked, check
 from .facts import Fact, declare
 from .judging import Judged
@@ -59,6 +60,7 @@ __all__ = [
     "Tip",
     "TipError",
     "Way",
+    "advise",
     "all_tips",
     "check",
     "declare",

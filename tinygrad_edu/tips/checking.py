@@ -19,7 +19,7 @@ from .runner import Result, run
 from .tip import HOLDS, Choice, Number, Question, Tip, TipError, source_of
 
 LARGEST = 100_000_000  # bytes of one call at the defaults
-LINES = (50, 110)  # of a tip's file
+LINES = (50, 130)  # of a tip's file
 LONGEST = 15  # lines of a way
 SENTENCE = (".", ".)")
 

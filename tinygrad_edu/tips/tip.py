@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -289,6 +289,8 @@ class Tip:
         if there are none.
     ``differs_in_torch``
         why PyTorch does something else, if it does.
+    ``applies``
+        the signs by which a program shows that the tip applies to it, read off what a run has shown: see `advice`.
     """
 
     slug: str
@@ -317,6 +319,7 @@ class Tip:
     seeds: int = 1
     torch: Mapping[str, Callable[..., Any]] | None = field(default_factory=dict)
     differs_in_torch: str = ""
+    applies: Callable[[Any], Iterable[Any]] | None = None
     devices: tuple[str, ...] = ("cpu",)
     tolerance: float = 1e-5
     threads: int | None = 1

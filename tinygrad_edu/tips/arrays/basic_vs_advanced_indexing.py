@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, rows: str, use: str) -> dict[str, Any]:
@@ -36,6 +41,16 @@ def view_or_copy(result: Result) -> str:
 def picture() -> dict[str, Any]:
     x = tg.arange(12.0).reshape(4, 3)
     return {"x": x, "A: batch": x[tg.arange(2)], "B: batch": x[:2]}
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("getitem"):
+        index = place.params["index"] if place.params.get("copies") else ()
+        row = next((np.asarray(one) for one in index if getattr(one, "ndim", 0) == 1), np.zeros(0))
+        steps = np.unique(np.diff(row)) if row.dtype.kind == "i" and len(row) >= 8 else ()
+        if place.count >= 4 and len(steps) == 1 and steps[0] != 0:
+            told = f"{place.count} copies by a list of places that a slice names, too"
+            yield Sign(place.line, told, place.seconds, saves=f"{bytes_text(place.nbytes)} copied")
 
 
 TIP = Tip(
@@ -87,4 +102,5 @@ TIP = Tip(
         Elsewhere("MyGrad 2.5", "2026-11", "batch = x[: len(rows)]   # x[rows] is a copy"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

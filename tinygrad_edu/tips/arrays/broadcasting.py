@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, then: str) -> dict[str, Any]:
@@ -37,6 +39,13 @@ def guide(x: Tensor, bias: Tensor, only_sums: bool) -> Tensor:
 
 def stretched(result: Result) -> str:
     return "none" if result.fast["allocated"] == result.fast["held"] else "as many as x has"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("add", "sub", "mul", "div"):
+        rows = len(place.shape) == 1 and place.came_from(0, "getitem") and not place.came_from(1, "getitem")
+        if rows and place.most >= 32:
+            yield Sign(place.line, f"{place.op} ran {place.most} times in a step, row by row", place.seconds)
 
 
 TIP = Tip(
@@ -95,4 +104,5 @@ TIP = Tip(
         Elsewhere("MyGrad 2.5", "2026-11", "y = x + bias"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

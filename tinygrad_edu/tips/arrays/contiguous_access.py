@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, order: str) -> dict[str, Any]:
@@ -29,6 +31,13 @@ def fast(a: Tensor, b: Tensor) -> Tensor:
 
 def step(result: Result) -> str:
     return "4 bytes" if result.slow["stride"] == 4 else "a whole row of b"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("sum", "mean", "amax", "max", "exp", "tanh", "relu", "add", "mul", "sub"):
+        if place.count >= 8 and max(place.strides, default=0) >= 1024 and place.nbytes >= 1000 * place.count:
+            told = f"{place.op} read {place.count} times along an axis whose numbers lie far apart"
+            yield Sign(place.line, told, place.seconds / 2)
 
 
 TIP = Tip(
@@ -77,4 +86,5 @@ TIP = Tip(
         ),
     ),
     devices=("cpu", "cuda"),
+    applies=applies,
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, use: str) -> dict[str, Any]:
@@ -29,6 +32,13 @@ def fast(x: Tensor, read_only: bool) -> tuple[Tensor, Tensor]:
 
 def new_bytes(result: Result) -> str:
     return "none" if result.fast["allocated"] == 0 else "as many as x has"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for line, (count, nbytes, written) in seen.clones.items():
+        if count >= 4 and nbytes >= 64_000 and not written:
+            told = f"{count} clones, and nothing was written to them or to what they came from"
+            yield Sign(line, told, seen.seconds_at(line), saves=f"{bytes_text(nbytes)} copied")
 
 
 TIP = Tip(
@@ -74,4 +84,5 @@ TIP = Tip(
         Elsewhere("tch-rs 0.26", "2026-11", "let mine = x.shallow_clone();\nlet alias = &x;"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, nn
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import PRODUCTS, Seen, Sign, one_row
 
 
 def inputs(generator: tg.Generator, n: int, norm: str) -> dict[str, Any]:
@@ -42,6 +43,13 @@ def started(result: Result) -> str:
     if loop <= model:
         return "three"
     return "one for each sample" if loop <= samples else "three for each sample" if loop <= samples * model else MORE
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at(*PRODUCTS):
+        if place.most >= 16 and place.came_from(0, "getitem") and one_row(place):
+            told = f"{place.op} ran {place.most} times in a step, each time for one row"
+            yield Sign(place.line, told, seen.seconds_at(place.line) * (1 - 1 / place.most), setting={"n": 64})
 
 
 TIP = Tip(
@@ -92,4 +100,5 @@ TIP = Tip(
         Elsewhere("MyGrad 2.5", "2026-11", "predictions = model(x)"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+from tinygrad_edu.tips.signs import LOSSES, Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, weights: str) -> dict[str, Any]:
@@ -55,6 +57,12 @@ def picture() -> dict[str, Any]:
     return {"slow": looped, "fast": batched, "output": output, "target": tg.tensor([0, 1])}
 
 
+def applies(seen: Seen) -> Iterator[Sign]:
+    for (name, line), count in seen.functions.items():
+        if name in LOSSES and count >= 16 * max(1, seen.steps, seen.walks):
+            yield Sign(line, f"{name} was called {count} times, for each sample by itself", seen.seconds_at(line))
+
+
 TIP = Tip(
     slug="vectorise-loss",
     title="Take one loss over all samples",
@@ -99,4 +107,5 @@ TIP = Tip(
     symptoms=("my loop is slow", "out of memory", "the loss grows with the batch size"),
     picture=Picture("GraphStepper", picture),
     elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "loss = F.cross_entropy(output, target, weight)"),),
+    applies=applies,
 )

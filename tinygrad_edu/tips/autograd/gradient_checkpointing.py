@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.lines import failing_line
+from tinygrad_edu.errors import OutOfMemoryError
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.tips.tip import Way
 from tinygrad_edu.tips.trades import TRADES, trade
 from tinygrad_edu.utils.checkpoint import checkpoint, checkpoint_sequential
@@ -42,6 +45,12 @@ def each_layer(layers: Layers, segments: int, x: Tensor) -> Tensor:
         y = checkpoint(layer, y, use_reentrant=False)
     y.sum().backward()
     return x.grad
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    if isinstance(seen.error, OutOfMemoryError) and any(place.graph for place in seen.places):
+        told = "the program ran out of memory while the graph kept results for backward"
+        yield Sign(failing_line(seen.error), told, saves="activations")
 
 
 TIP = Tip(
@@ -99,4 +108,5 @@ TIP = Tip(
         ),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

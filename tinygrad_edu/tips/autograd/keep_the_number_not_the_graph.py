@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, steps: int, learn: str) -> dict[str, Any]:
@@ -47,6 +49,13 @@ def summed(w: Tensor) -> Tensor:
 
 def alone(w: Tensor) -> Tensor:
     return w * 3 + (w * 2).item()
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    if seen.roots >= 4:
+        sums = [p.line for p in seen.at("add") if not p.shape and p.graph >= 4 and not p.walked]
+        told = f"the graphs of {seen.roots} steps were alive at once"
+        yield Sign(sums[0] if sums else seen.root_line, told, saves="memory that grows with every step")
 
 
 TIP = Tip(
@@ -97,4 +106,5 @@ TIP = Tip(
         Elsewhere("tch-rs 0.26", "2026-11", "total += loss.double_value(&[]);"),
     ),
     devices=("cpu", "sim"),
+    applies=applies,
 )

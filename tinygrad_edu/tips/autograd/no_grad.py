@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, weights: str) -> dict[str, Any]:
@@ -33,6 +34,13 @@ def fast(model: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 def alive(result: Result) -> str:
     return "the result of every layer" if result.slow["peak"] >= 2 * result.fast["peak"] else "nothing"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.places:
+        if place.graph >= 8 and not place.walked and place.nbytes > 1000 * place.count:
+            told = f"{place.graph} results of {place.op} were kept for backward, which never came"
+            yield Sign(place.line, told, 0.2 * seen.seconds_at(place.line), saves="the memory of the graph")
 
 
 TIP = Tip(
@@ -80,4 +88,5 @@ TIP = Tip(
         Elsewhere("MyGrad 2.5", "2026-11", "with mg.no_autodiff:\n    y = model(x)"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
 from tinygrad_edu.tips.outcomes import DIFFERS
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.tips.tip import Slip, Way
 from tinygrad_edu.tips.ways import mark
 
@@ -51,6 +54,13 @@ def forgotten(model: Any, x: Tensor, look: bool) -> Any:
 def left(result: Result) -> str:
     a, b = (way["at"].get("after step 0", {}).get("live", 0) for way in (result.slow, result.fast))
     return "as much as the parameters" if a - b >= 4 * result.setting["n"] ** 2 else "nothing"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for line, count in seen.zeroed.items():
+        yield Sign(
+            line, "gradients were filled with zeros", seen.seconds_at(line), saves=f"{bytes_text(count)} written"
+        )
 
 
 TIP = Tip(
@@ -100,4 +110,5 @@ TIP = Tip(
         Elsewhere("tch-rs 0.26", "2026-11", "optimizer.zero_grad();  // fills with zeros"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

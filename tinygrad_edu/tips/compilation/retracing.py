@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, tips
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 tips.declare(tips.Fact("recordings", "programs made", "count", "how often the function was recorded"))
 
@@ -53,6 +55,15 @@ def padded(x: Tensor, rates: list[float]) -> Any:
 
 def how_often(result: Result) -> str:
     return "at each call" if result.slow["recordings"] == result.setting["calls"] > 1 else "once"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    functions = {id(function): function for function, _ in seen.traces}
+    for key in functions:
+        made = [trace for function, trace in seen.traces if id(function) == key]
+        if len(made) >= 4:
+            told = f"{len(made)} programs were recorded for one function"
+            yield Sign(None, told, sum(trace.seconds for trace in made[1:]))
 
 
 TIP = Tip(
@@ -107,4 +118,5 @@ TIP = Tip(
     reads={"recordings": lambda found: found[1].value},
     torch=None,
     differs_in_torch="torch.compile turns a number that changes into an input by itself, after the second recording.",
+    applies=applies,
 )

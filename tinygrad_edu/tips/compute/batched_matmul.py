@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, batch: int, n: int) -> dict[str, Any]:
@@ -27,6 +29,13 @@ def by_letters(a: Tensor, b: Tensor) -> Tensor:
 
 def asked(result: Result) -> str:
     return "as many as matrices" if result.slow["calls"] > result.setting["batch"] else "a handful"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("matmul"):
+        pieces = len(place.shape) == 2 and place.came_from(0, "getitem") and place.came_from(1, "getitem")
+        if pieces and place.most >= 8 and place.shape[0] > 1:
+            yield Sign(place.line, f"{place.most} products in a step, of pieces of two tensors", place.seconds)
 
 
 TIP = Tip(
@@ -72,4 +81,5 @@ TIP = Tip(
         Elsewhere("Lux 1.0", "2026-11", "y = LuxLib.batched_matmul(a, b)   # the batch is the last axis"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

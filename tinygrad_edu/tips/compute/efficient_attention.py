@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.nn.attention import SDPBackend, local_attention, sdpa_kernel
 from tinygrad_edu.nn.functional import scaled_dot_product_attention
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Over, Picture, Question, Result, Size, Source, Tip, Way
 from tinygrad_edu.tips.outcomes import DIFFERS
+from tinygrad_edu.tips.signs import Seen, Sign
 
 HEADS, FEATURES, LENGTHS = 4, 32, (768, 960, 1152, 1344, 1536)
 
@@ -50,6 +53,14 @@ def torch_local_window(q: Any, k: Any, v: Any, window: int) -> Any:
 def needs(result: Result) -> str:
     share = result.fast["peak"] / result.slow["peak"]
     return "more than half" if share > 0.5 else "a fifth to a half" if share > 0.2 else "less than a fifth"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("softmax"):
+        square = len(place.shape) > 1 and place.shape[-1] == place.shape[-2] >= 256
+        if square and "matmul" in str(place.tree):
+            told = f"a softmax over {place.shape[-1]} × {place.shape[-1]} scores of a product"
+            yield Sign(place.line, told, place.seconds, saves=f"{bytes_text(place.nbytes // place.count)} of scores")
 
 
 TIP = Tip(
@@ -105,4 +116,5 @@ TIP = Tip(
     ),
     devices=("cpu", "cuda"),
     differs_in_torch="A and B are the same there. C is a mask, so a whole matrix; `flex_attention`, compiled, is not.",
+    applies=applies,
 )

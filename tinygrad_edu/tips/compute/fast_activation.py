@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
@@ -9,6 +10,7 @@ from tinygrad_edu import Tensor, tips
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
 from tinygrad_edu.tips.outcomes import DIFFERS
+from tinygrad_edu.tips.signs import Seen, Sign
 
 tips.declare(tips.Fact("off", "largest error", "", "the largest difference from the activation in float64"))
 
@@ -50,6 +52,13 @@ def off(y: Any) -> float:
 
 def agree(result: Result) -> str:
     return "all that float32 has" if result.fast["off"] < 1e-5 else "three"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("mul"):
+        if place.count >= 4 and place.by_itself and (place.came_from(0, "sigmoid") or place.came_from(1, "sigmoid")):
+            told = f"x * sigmoid(x), which is silu(x), was computed {place.count} times as two operations"
+            yield Sign(place.line, told, place.seconds)
 
 
 TIP = Tip(
@@ -104,4 +113,5 @@ TIP = Tip(
     devices=("cpu", "sim"),
     reads={"off": off},
     torch={"fast": fast_in_torch, "in place": in_place_in_torch},
+    applies=applies,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, rows: int, axes: str) -> dict[str, Any]:
@@ -35,6 +37,12 @@ def made(result: Result) -> str:
 def picture() -> dict[str, Any]:
     x = tg.arange(8.0).reshape(2, 2, 2)
     return {"x": x, "A: products": x[..., None] * tg.ones(2, 2, 2), "B: rows": x.reshape(2, -1)}
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("einsum"):
+        if place.count >= 4 and len(place.given) == 2 and len(place.given[0]) > 2 and len(place.given[1]) == 2:
+            yield Sign(place.line, f"einsum ran {place.count} times where one matrix product would do", place.seconds)
 
 
 TIP = Tip(
@@ -88,4 +96,5 @@ TIP = Tip(
         Elsewhere("JAX 0.11", "2026-11", "y = x.reshape(len(x), -1) @ w.reshape(-1, w.shape[-1])"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip, Way
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, rows: int, gradient: str) -> dict[str, Any]:
@@ -45,6 +47,12 @@ def fast_in_torch(x: Any, w: Any, b: Any) -> Any:
 def written(result: Result) -> str:
     one = 4 * 256 * result.setting["rows"]
     return ("once", "twice", "three times")[min(result.slow["allocated"] // one, 3) - 1]
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("add"):
+        if place.count >= 8 and place.came_from(0, "matmul") and len(place.given) > 1 and len(place.given[1]) == 1:
+            yield Sign(place.line, f"a bias was added to a product {place.count} times, as an operation", place.seconds)
 
 
 TIP = Tip(
@@ -103,4 +111,5 @@ TIP = Tip(
     ),
     devices=("cpu", "sim"),
     torch={"fast": fast_in_torch},
+    applies=applies,
 )

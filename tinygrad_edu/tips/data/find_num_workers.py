@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
@@ -24,6 +25,7 @@ from tinygrad_edu.tips import (
     declare,
 )
 from tinygrad_edu.tips.loads import KINDS, labels_of, samples
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.utils.data import DataLoader
 
 declare(Fact("workers", "idle workers", "count", "workers that read no batch, at the most"))
@@ -57,6 +59,14 @@ def fast(rate: Any, batches: int, guess: int) -> Shown:
 
 def guide(rate: Any, batches: int, guess: int) -> Shown:
     return table({workers: rate(workers) for workers in (0, 2, 4, 8)}, batches)
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for one in seen.loaders:
+        waited = one.waited - one.opened
+        if one.workers and one.count >= 8 and waited > 0.05 and waited > 0.3 * one.span:
+            told = f"with {one.workers} workers the loop still waited for {waited / one.span:.0%} of a pass"
+            yield Sign(None, told, waited)
 
 
 TIP = Tip(
@@ -105,4 +115,5 @@ TIP = Tip(
             "    return len(list(loader)) / (time.perf_counter() - start)\nrates = {0: rate(0)}",
         ),
     ),
+    applies=applies,
 )

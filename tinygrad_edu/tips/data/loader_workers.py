@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Number, Picture, Question, Size, Slip, Source, Tip, Way
 from tinygrad_edu.tips.loads import KINDS, labels_of, samples
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.utils.data import DataLoader
 
 
@@ -34,6 +36,13 @@ def threads_in_torch(data: Any, workers: int) -> list[int]:
 
 def guide(data: Any, workers: int) -> list[int]:
     return labels_of(DataLoader(data, 8, num_workers=workers, pin_memory=True, prefetch_factor=2))
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for one in seen.loaders:
+        if not one.workers and one.count >= 4 and one.waited > 0.05 and one.waited > 0.3 * one.span:
+            told = f"the loop waited for {one.waited / one.span:.0%} of a pass for its {one.count} batches"
+            yield Sign(None, told, one.waited)
 
 
 TIP = Tip(
@@ -87,4 +96,5 @@ TIP = Tip(
         Elsewhere("Lux 1.0", "2026-11", "loader = DataLoader(data; batchsize=32, parallel=true)  # MLUtils, threads"),
     ),
     torch={"threads": threads_in_torch},
+    applies=applies,
 )

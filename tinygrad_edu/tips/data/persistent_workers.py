@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Number, Picture, Question, Size, Source, Tip
 from tinygrad_edu.tips.loads import KINDS, labels_of, samples
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.utils.data import DataLoader
 
 
@@ -22,6 +24,13 @@ def slow(data: Any, epochs: int, workers: int) -> list[int]:
 def fast(data: Any, epochs: int, workers: int) -> list[int]:
     loader = DataLoader(data, 8, num_workers=workers, persistent_workers=True)
     return [label for _ in range(epochs) for label in labels_of(loader)]
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    passes = [one for one in seen.loaders if one.workers and one.starts]
+    lost = sum(one.opened for one in passes[1:])
+    if len(passes) > 1 and lost > 0.05:
+        yield Sign(None, f"workers were started for each of {len(passes)} passes", lost)
 
 
 TIP = Tip(
@@ -66,4 +75,5 @@ TIP = Tip(
             "loader = DataLoader(torch.arange(8), 2, num_workers=1, persistent_workers=True)\nx = loader.dataset[0]",
         ),
     ),
+    applies=applies,
 )

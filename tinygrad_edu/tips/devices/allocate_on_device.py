@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Figure, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, values: str, device: str) -> dict[str, Any]:
@@ -26,6 +29,14 @@ def fast(n: int, read: Tensor | None, device: str) -> Tensor:
 
 def bytes_moved(result: Result) -> str:
     return "none" if result.fast["moved"] == 0 else "all of them"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for moved in seen.moved.values():
+        if moved.created >= 4 or (moved.created and moved.nbytes >= 1_000_000):
+            told = f"{moved.created} tensors were made on the host, and then moved"
+            spent = sum(w.duration for w in seen.works if w.kind == "copy" and w.line == moved.line) / 1e9
+            yield Sign(moved.line, told, spent, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
 
 
 TIP = Tip(
@@ -81,4 +92,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU; without one there is nothing to move.",
+    applies=applies,
 )

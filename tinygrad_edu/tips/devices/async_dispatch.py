@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign, host_waits
 
 
 def inputs(generator: tg.Generator, steps: int, n: int, device: str) -> dict[str, Any]:
@@ -33,6 +35,12 @@ def fast(x: Tensor, w: Tensor, steps: int) -> Tensor:
 
 def waits(result: Result) -> str:
     return "in each step" if result.slow["idle"] > 2 * result.fast["idle"] else "once, at the end"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for line, count, seconds in host_waits(seen):
+        if count >= max(8, seen.steps) and seconds * 1e9 > 0.02 * seen.virtual:
+            yield Sign(line, f"the host waited {count} times, to read a number", seconds, virtual=True)
 
 
 TIP = Tip(
@@ -85,4 +93,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU. On a CPU PyTorch has no queue, and each call waits.",
+    applies=applies,
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Number, Picture, Question, Result, Size, Slip, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, layers: int, device: str) -> dict[str, Any]:
@@ -35,6 +38,14 @@ def guide(x: Tensor, weights: list[Tensor], device: str) -> Tensor:
 
 def times(result: Result) -> float:
     return float(result.slow["moved"] / result.fast["moved"])
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for moved in seen.moved.values():
+        if moved.same >= 4 and not moved.created:
+            told = f"{moved.same} of {moved.count} copies moved what had been moved before"
+            spent = sum(w.duration for w in seen.works if w.kind == "copy" and w.line == moved.line) / 1e9
+            yield Sign(moved.line, told, spent, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
 
 
 TIP = Tip(
@@ -91,4 +102,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU; without one there is nothing to move.",
+    applies=applies,
 )

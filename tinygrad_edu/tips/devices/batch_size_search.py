@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import optim, tips
+from tinygrad_edu.common.lines import failing_line
 from tinygrad_edu.errors import OutOfMemoryError
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 tips.declare(tips.Fact("batch", "batch size found", "count", "the batch size that a way settles on"))
 
@@ -61,6 +64,11 @@ def found(result: Result) -> float:
     return float(result.fast["batch"])
 
 
+def applies(seen: Seen) -> Iterator[Sign]:
+    if isinstance(seen.error, OutOfMemoryError):
+        yield Sign(failing_line(seen.error), "the program ran out of memory", saves="a run that ended")
+
+
 TIP = Tip(
     slug="batch-size-search",
     title="Find the batch size that fits by trying",
@@ -107,4 +115,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU, whose memory is the limit.",
+    applies=applies,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, tips
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 tips.declare(tips.Fact("given back", "given back", "bytes", "how much less is reserved at the end"))
 tips.declare(tips.Fact("tensors hold", "more in tensors", "bytes", "how much more is allocated at the end"))
@@ -47,6 +49,13 @@ def falls(result: Result) -> str:
     if slow["tensors hold"] < fast["tensors hold"]:
         return "what tensors hold"
     return "only what is reserved" if slow["given back"] > fast["given back"] else "nothing"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    works = [work for work in seen.works if work.name == "empty_cache"]
+    if len(works) >= 4:
+        told = f"the cache was emptied {len(works)} times, and memory reserved anew"
+        yield Sign(works[-1].line, told, sum(work.duration for work in works) / 1e9, virtual=True)
 
 
 TIP = Tip(
@@ -104,4 +113,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU; a CPU keeps no such cache.",
+    applies=applies,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Over, Picture, Question, Result, Size, Source, Tip, Way
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, rows: int, columns: int, device: str) -> dict[str, Any]:
@@ -30,6 +32,16 @@ def halves(x: Tensor, w: Tensor) -> Tensor:
 
 def bound(result: Result) -> str:
     return "launches" if result.slow["virtual"] > 3 * result.fast["virtual"] else "arithmetic"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.places:
+        if place.device != "cpu" and place.most >= 32 and place.op not in ("getitem", "transfer", "reshape"):
+            works = [w for w in seen.works if w.kind == "kernel" and w.line == place.line]
+            floor = tg.sim.machine()["floor"]
+            if works and sum(w.duration for w in works) < 1.5 * floor * len(works):
+                launch = tg.sim.machine()["launch"] * len(works) / 1e9
+                yield Sign(place.line, f"{place.most} launches of kernels with next to no work", launch, virtual=True)
 
 
 TIP = Tip(
@@ -78,4 +90,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU, and on a CPU with smaller figures: see the tip vectorise.",
+    applies=applies,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, epochs: int, batches: int, device: str) -> dict[str, Any]:
@@ -41,6 +43,14 @@ def guide(data: list[Tensor], epochs: int, device: str) -> Tensor:
 
 def waits(result: Result) -> str:
     return "shorter" if result.fast["virtual"] < result.slow["virtual"] else "the same"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for moved in seen.moved.values():
+        if moved.pageable >= 8 and moved.nbytes >= 64_000 and not moved.created:
+            works = [w for w in seen.works if w.line == moved.line and w.lane == "host"]
+            told = f"{moved.pageable} copies from memory that is not pinned: the host does each itself"
+            yield Sign(moved.line, told, sum(w.duration for w in works) / 1e9, virtual=True)
 
 
 TIP = Tip(
@@ -97,4 +107,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU; without one memory cannot be pinned.",
+    applies=applies,
 )

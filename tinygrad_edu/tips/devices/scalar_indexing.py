@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.errors import DeviceError
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Number, Picture, Question, Result, Size, Source, Tip, Way, raises
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, device: str) -> dict[str, Any]:
@@ -35,6 +37,13 @@ def forbidden(x: Tensor) -> Tensor:
 
 def launches(result: Result) -> float:
     return float(result.slow["launches"])
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("getitem"):
+        if place.device != "cpu" and not place.shape and place.count >= 64:
+            spent = sum(w.duration for w in seen.works if w.line == place.line) / 1e9
+            yield Sign(place.line, f"{place.count} single numbers of a tensor on a device", spent, virtual=True)
 
 
 TIP = Tip(
@@ -77,4 +86,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The loop is slow there on any device; `torch.cuda.set_sync_debug_mode` finds its waits.",
+    applies=applies,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
@@ -9,6 +10,7 @@ from tinygrad_edu import Tensor, nn
 from tinygrad_edu.tips import Aside, Claim, Elsewhere, Fact, Limit, Number, Picture, Question, Size, Source, Tip, Way
 from tinygrad_edu.tips.facts import SIMULATED, declare
 from tinygrad_edu.tips.outcomes import DIFFERS
+from tinygrad_edu.tips.signs import PRODUCTS, Seen, Sign, one_row
 
 COUNT = 100
 declare(
@@ -60,6 +62,14 @@ def serve(model: Any, batches: list[list[Tensor]], gap: int, device: str) -> Any
     return tg.cat(answers), Aside((COUNT / worked * 1e9, waits / COUNT / 1e9))
 
 
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at(*PRODUCTS):
+        alone = one_row(place) and place.inference == place.count and not place.came_from(0, "getitem")
+        if place.count >= 64 and alone and not seen.steps and not place.graph:
+            told = f"{place.op} answered {place.count} times for one row"
+            yield Sign(place.line, told, seen.seconds_at(place.line) * 0.9)
+
+
 TIP = Tip(
     slug="batch-the-stream",
     title="Answer requests in batches, where a little waiting does no harm",
@@ -107,4 +117,5 @@ TIP = Tip(
     torch=None,
     differs_in_torch="Requests, waits and times are simulated here; the same holds on a GPU.",
     tolerance=1e-4,
+    applies=applies,
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, nn
+from tinygrad_edu.common.lines import resolve_line
 from tinygrad_edu.tips import Claim, Elsewhere, Fact, Limit, Number, Picture, Question, Size, Source, Tip, Way
 from tinygrad_edu.tips.facts import declare
 from tinygrad_edu.tips.outcomes import DIFFERS
+from tinygrad_edu.tips.signs import Seen, Sign
 
 BOUND = 1.0
 declare(Fact("norm", "norm of all gradients", "", "the length of all gradients as one vector, after the way"))
@@ -50,6 +53,14 @@ def each_by_itself(parameters: list[Tensor]) -> list[Any]:
 
 def not_clipped(parameters: list[Tensor]) -> list[Any]:
     return gradients(parameters)
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for line, most in seen.read_in_step.items():
+        if most >= max(3, seen.parameters) and seen.grads_read[resolve_line(line)] >= most:
+            spent = sum(w.duration for w in seen.works if w.line == line and w.kind == "wait") / 1e9
+            told = f"{most} numbers of gradients were read in a step, one by one"
+            yield Sign(line, told, spent or seen.seconds_at(line), virtual=bool(spent))
 
 
 TIP = Tip(
@@ -106,4 +117,5 @@ TIP = Tip(
     torch=None,
     differs_in_torch="Waiting is simulated here; in PyTorch the same holds on a GPU, where .item() waits, too.",
     tolerance=1e-4,
+    applies=applies,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tinygrad_edu import Tensor, guard
 from tinygrad_edu.autograd import detect_anomaly
 from tinygrad_edu.profiler import profile
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
+from tinygrad_edu.tips.signs import Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, work: str) -> dict[str, Any]:
@@ -53,6 +55,12 @@ def profiled(data: np.ndarray[Any, Any], w: Tensor, steps: int) -> Tensor:
 
 def times_locked(result: Result) -> str:
     return {0: "never", 1: "once"}.get(result.slow["locks"], "in every step")
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for name, count in seen.aids.items():
+        if count >= 200:
+            yield Sign(seen.places[0].line, f"{name} was on for {count} operations", 0.3 * seen.seconds)
 
 
 TIP = Tip(
@@ -106,4 +114,5 @@ TIP = Tip(
     ),
     torch=None,
     differs_in_torch="PyTorch has no guard; its search for nan and its profiler cost time in the same way.",
+    applies=applies,
 )

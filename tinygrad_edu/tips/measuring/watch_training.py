@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tinygrad_edu import Tensor
 from tinygrad_edu.autograd import detect_anomaly
 from tinygrad_edu.tips import Choice, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
 from tinygrad_edu.tips.outcomes import DIFFERS
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.tips.ways import Shown
 
 
@@ -62,6 +64,11 @@ def root(w: Tensor) -> Tensor:
     return w.sqrt().sum()
 
 
+def applies(seen: Seen) -> Iterator[Sign]:
+    if seen.has_bad:
+        yield Sign(seen.bad, "a result was nan or infinite", saves="a run that cannot learn any more")
+
+
 TIP = Tip(
     slug="watch-training",
     title="Watch more than the loss",
@@ -106,4 +113,5 @@ TIP = Tip(
             "with torch.autograd.detect_anomaly(check_nan=True):\n    y = (w * x).abs().sum()\n    y.backward()",
         ),
     ),
+    applies=applies,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, nn
 from tinygrad_edu.nn.utils import fuse_conv_bn_eval
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Number, Picture, Question, Size, Slip, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.tips.ways import prepared
 
 
@@ -46,6 +48,12 @@ def guide(conv: Any, bn: Any, x: Tensor) -> Tensor:
         conv.weight.copy_((bn.weight / std).view(-1, 1, 1, 1) * conv.weight)
         conv.bias = nn.Parameter(bn.bias - bn.weight * bn.running_mean / std)
         return conv(x)
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for place in seen.at("batch_norm"):
+        if 4 <= place.count == place.inference and place.came_from(0, "conv2d", "conv1d", "linear"):
+            yield Sign(place.line, f"batch norm ran {place.count} times after a layer, in inference", place.seconds)
 
 
 TIP = Tip(
@@ -98,4 +106,5 @@ TIP = Tip(
         ),
     ),
     tolerance=1e-4,
+    applies=applies,
 )

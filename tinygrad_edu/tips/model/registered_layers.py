@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
@@ -10,6 +11,7 @@ from tinygrad_edu import Tensor, nn, optim
 from tinygrad_edu.tips import Aside, Claim, Elsewhere, Fact, Limit, Number, Picture, Question, Size, Slip, Source, Tip
 from tinygrad_edu.tips.facts import declare
 from tinygrad_edu.tips.outcomes import DIFFERS
+from tinygrad_edu.tips.signs import Seen, Sign
 
 declare(Fact("parameters", "parameters found", "count", "tensors that model.parameters() gives"))
 declare(Fact("trained", "layers trained", "count", "hidden layers whose weight is another one"))
@@ -62,6 +64,11 @@ def layer(w: Tensor) -> Tensor:
     return (w * 0.5).tanh().sum()
 
 
+def applies(seen: Seen) -> Iterator[Sign]:
+    for line, told in seen.unregistered:
+        yield Sign(line, told.partition("\n")[0][:120], saves="layers that are never trained")
+
+
 TIP = Tip(
     slug="registered-layers",
     title="Keep layers where the module finds them",
@@ -102,4 +109,5 @@ TIP = Tip(
             "layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(3)])\nw = next(layers.parameters())",
         ),
     ),
+    applies=applies,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, amp, optim, tips
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.signs import Seen, Sign
 
 tips.declare(tips.Fact("zeros", "gradients that are 0", "", "the share of a gradient that is 0, at the first step"))
 tips.declare(tips.Fact("loss left", "loss that is left", "", "the last loss, as a share of the first"))
@@ -50,6 +52,12 @@ def learns(result: Result) -> str:
 def picture() -> dict[str, Any]:
     g = tg.tensor([1e-3, 1e-6, 1e-8])
     return {"gradients, float32": g, "in float16": g.half(), "scaled, in float16": (g * 1024).half()}
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    for line, shares in seen.vanished.items():
+        if len(shares) > 1 and min(shares) > 0.5:
+            yield Sign(line, f"{min(shares):.0%} of the gradients were 0 in float16", saves="steps that move nothing")
 
 
 TIP = Tip(
@@ -102,4 +110,5 @@ TIP = Tip(
     seeds=3,
     torch=None,
     differs_in_torch="A and B come out the same there.",
+    applies=applies,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
@@ -10,6 +11,7 @@ from tinygrad_edu.errors import DtypeError
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Figure, Limit, Picture, Question, Result, Size, Source, Tip, Way
 from tinygrad_edu.tips.outcomes import raises
+from tinygrad_edu.tips.signs import PRODUCTS, Seen, Sign
 
 
 def inputs(generator: tg.Generator, width: int, dtype: str, device: str) -> dict[str, Any]:
@@ -48,6 +50,15 @@ def only_the_input(model: nn.Module, x: Tensor, y: Tensor, dtype: str) -> Tensor
 def takes(result: Result) -> str:
     times = result.slow["virtual"] / result.fast["virtual"]
     return "longer than A" if times < 0.95 else "as long" if times < 1.3 else "less"
+
+
+def applies(seen: Seen) -> Iterator[Sign]:
+    machine, products = tg.sim.machine(), [p for p in seen.at(*PRODUCTS) if p.device != "cpu" and p.walked]
+    spent = sum(work.duration for work in seen.kernels(*PRODUCTS)) / 1e9
+    gain = 1 - machine["float32"] / machine["float16"]
+    if products and products[0].dtype == "float32" and gain > 0.5 and spent * 1e9 > 0.5 * seen.virtual:
+        told = "products of float32 take most of the device's time"
+        yield Sign(products[0].line, told, spent * gain, virtual=True)
 
 
 TIP = Tip(
@@ -107,4 +118,5 @@ TIP = Tip(
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU with tensor cores.",
+    applies=applies,
 )

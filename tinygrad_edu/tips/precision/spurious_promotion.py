@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.observe.promotion import Promotions
 from tinygrad_edu.tips import FREE, Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.tips.ways import Shown
 
 
@@ -51,6 +54,13 @@ def picture() -> dict[str, Any]:
     return {"x, float32": x, "x - mean, float64": x - tg.tensor(np.full(3, 0.5))}
 
 
+def applies(seen: Seen) -> Iterator[Sign]:
+    for line, (name, count, narrow) in seen.widened.items():
+        if narrow >= 1000:
+            told = f"{name} widened float32 to float64, {count} times"
+            yield Sign(line, told, seen.seconds_at(line) / 2, saves=f"{bytes_text(narrow)} too many there")
+
+
 TIP = Tip(
     slug="spurious-promotion",
     title="Keep float64 out of a float32 program",
@@ -90,4 +100,5 @@ TIP = Tip(
         Elsewhere("Lux 1.0", "2026-11", "x = f32(x)  # converts every array of a tree"),
     ),
     devices=("cpu", "sim", "cuda"),
+    applies=applies,
 )

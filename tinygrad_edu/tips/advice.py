@@ -1,0 +1,128 @@
+"""Which tips apply to my program? `advise` watches one run, and says what was found, where, and what it cost.
+
+>>> import tinygrad_edu as tg
+>>> from tinygrad_edu import tips
+>>> x = tg.rand(64, 8)
+>>> model = tg.nn.Linear(8, 2)
+>>> with tips.advise() as report, tg.no_grad():
+...     answers = [model(x[i : i + 1]) for i in range(64)]
+>>> [one.slug for one in report]
+['vectorise']
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.blocks import block
+from ..common.lines import describe_line, user_line
+from ..common.wording import plural, seconds_text
+from ..compiler import traces
+from ..nn import UnregisteredWarning
+from . import registry
+from .signs import Seen, Sign
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A tip that applies, and why: ``share`` is the part of the run's time that the habit took, measured or virtual."""
+
+    slug: str
+    title: str
+    sign: Sign
+    share: float
+
+    @property
+    def line(self) -> str:
+        """The line of the program, in words."""
+        return describe_line(self.sign.line)
+
+    @property
+    def cost(self) -> str:
+        """What the habit cost, in words, and how that is known."""
+        known = "simulated" if self.sign.virtual else "measured, watched"
+        time = f"{seconds_text(self.sign.seconds)} of this run ({known}), {self.share:.0%}" if self.sign.seconds else ""
+        return "; ".join(part for part in (time, self.sign.saves) if part)
+
+    @property
+    def command(self) -> str:
+        """What opens the tip, at the program's sizes."""
+        sizes = "".join(f" --size {name}={value}" for name, value in self.sign.setting.items())
+        return f"tinygrad-edu tips run {self.slug}{sizes}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, as plain data."""
+        return {
+            "tip": self.slug, "title": self.title, "line": self.line, "found": self.sign.told,
+            "seconds": self.sign.seconds, "simulated": self.sign.virtual, "share": round(self.share, 4),
+            "saves": self.sign.saves, "open": self.command,
+        }  # fmt: skip
+
+
+class Report(list[Advice]):
+    """The tips that apply, those that cost most first. Empty until the block has ended."""
+
+    watched = 0  # operations
+    seconds = 0.0
+
+    def text(self) -> str:
+        """The report, line by line."""
+        ran = f"{plural(self.watched, 'operation')} watched in {seconds_text(self.seconds)}"
+        if not self:
+            return f"No tip applies that shows in a run: {ran}."
+        rows = [f"{plural(len(self), 'tip')} {'applies' if len(self) == 1 else 'apply'} ({ran}):"]
+        for number, one in enumerate(self, 1):
+            rows += ["", f"{number}. {one.title}", f"   {one.line or 'no line of the program'}", f"   {one.sign.told}"]
+            rows += [f"   cost: {one.cost}"] if one.cost else []
+            rows.append(f"   try:  {one.command}")
+        return "\n".join(rows)
+
+    def json(self) -> str:
+        """The report as JSON."""
+        found = {"operations": self.watched, "seconds": self.seconds, "advice": [one.as_dict() for one in self]}
+        return json.dumps(found, indent=2)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+@block
+def advise() -> Iterator[Report]:
+    """Watch the program inside the block, and report the tips that apply: ``with tips.advise() as report: train()``.
+
+    An error ends the block as ever; what was seen until then is reported too. Watching makes small operations slower
+    by some microseconds each, so costs are shares of this run. Only the thread that entered the block is watched.
+    """
+    report, seen = Report(), Seen()
+    show = warnings.showwarning
+
+    def noticed(message: Any, category: Any, *rest: Any, **named: Any) -> None:
+        if issubclass(category, UnregisteredWarning):
+            seen.unregistered.append((user_line(), str(message)))
+        show(message, category, *rest, **named)
+
+    with traces() as seen.traces, warnings.catch_warnings():
+        warnings.showwarning = noticed
+        warnings.filterwarnings("always", category=UnregisteredWarning)
+        try:
+            with seen:
+                yield report
+        finally:
+            _fill(report, seen)
+
+
+def _fill(report: Report, seen: Seen) -> None:
+    report.watched, report.seconds = sum(place.count for place in seen.places), seen.seconds
+    whole = {False: max(seen.seconds, 1e-9), True: max(seen.virtual / 1e9, 1e-9)}
+    found = []
+    for tip in registry.all_tips():
+        signs = list(tip.applies(seen)) if tip.applies is not None else []
+        if signs:
+            worst = max(signs, key=lambda sign: sign.seconds)
+            share = min(1.0, worst.seconds / whole[worst.virtual])
+            found.append(Advice(tip.slug, tip.title, worst, share))
+    report[:] = sorted(found, key=lambda one: (-one.share, one.slug))

@@ -1,0 +1,69 @@
+"""What tells that a tip applies to a program: a `Sign`, which its ``applies`` reads off what a run has shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..common.lines import Line, resolve_line
+from ..observe.witness import Place, Witness
+
+__all__ = ["LOSSES", "PRODUCTS", "Seen", "Sign", "host_waits", "one_row"]
+
+PRODUCTS = ("linear", "matmul", "conv1d", "conv2d")
+LOSSES = (
+    "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A habit at a line: what was counted there, and the seconds that it cost, at most; ``virtual`` if simulated.
+
+    ``saves`` says what else there is to save, such as memory. ``setting`` opens the tip at these sizes.
+    """
+
+    line: Line
+    told: str
+    seconds: float = 0.0
+    virtual: bool = False
+    saves: str = ""
+    setting: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Seen(Witness):
+    """What a program did, with what tips need besides: compiled functions, and layers in plain lists."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.traces: list[tuple[Any, Any]] = []
+        self.unregistered: list[tuple[Line, str]] = []
+
+    def seconds_at(self, line: Line) -> float:
+        """What all operations of this line took."""
+        row = resolve_line(line)
+        return sum(place.seconds for place in self.places if resolve_line(place.line) == row)
+
+    def kernels(self, *names: str) -> list[Any]:
+        """What simulated devices computed: all kernels, or those of these operations, forward and backward."""
+        return [w for w in self.works if w.kind == "kernel" and (not names or w.name.partition(" ")[0] in names)]
+
+
+def one_row(place: Place) -> bool:
+    """Whether an operation computed a single row: its result has one, or has no rows at all."""
+    count = 1
+    for length in place.shape[:-1]:
+        count *= length
+    return count == 1
+
+
+def host_waits(seen: Seen) -> Iterator[tuple[Line, int, float]]:
+    """Where the host waited for a simulated device to read something: the line, how often, and virtual seconds."""
+    found: dict[Line, list[float]] = {}
+    for work in seen.works:
+        if work.kind == "wait" and work.name != "synchronize":
+            entry = found.setdefault(work.line, [0, 0])
+            entry[0], entry[1] = entry[0] + 1, entry[1] + work.duration / 1e9
+    return ((line, int(count), seconds) for line, (count, seconds) in found.items())
