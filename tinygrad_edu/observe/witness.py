@@ -11,6 +11,8 @@ was read by the host, copied, loaded and recorded. `tips.advise` asks it for hab
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 import weakref
 import zlib
@@ -23,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from .. import backends, sim
-from ..amp import autocast
+from ..amp.autocast import autocast
 from ..autograd.anomaly import detect_anomaly
 from ..backends.sim.schedule import Work
-from ..common.lines import Line, describe_line, resolve_line, user_line
+from ..common.lines import PACKAGE, Line, describe_line, own, resolve_line, user_line
 from ..core.base import TensorBase
 from ..core.graph import Leaf, Node
 from ..core.slow import Call, Interceptor
@@ -37,6 +39,9 @@ from .counters import buffer_of, bytes_of
 
 Tree = tuple[Any, ...]  # an operation and the trees of its operands, three deep: ("relu", ("matmul", (), ()))
 DEEP, NOTHING = 3, ()
+_DATA = os.path.join(PACKAGE, "data") + os.sep
+_MODULE = os.path.join(PACKAGE, "nn", "module.py")
+_VIEWS = ("reshape", "unsqueeze", "squeeze", "view", "flatten", "permute", "transpose", "expand")
 BEGUN_WITH = 4096  # bytes of a tensor that say whether the same one is moved again
 
 
@@ -68,6 +73,7 @@ class Place:
     walked: int = 0
     inference: int = 0  # runs of a module in eval mode, or outside the graph
     by_itself: bool = False
+    sources: set[tuple[int, str]] = field(default_factory=set)  # which operands came from which operations
     _step: int = -1
     _in_step: int = 0
 
@@ -79,8 +85,8 @@ class Place:
         self.most = max(self.most, self._in_step)
 
     def came_from(self, operand: int, *ops: str) -> bool:
-        """Whether this operand was the result of one of these operations."""
-        return len(self.tree) > operand + 1 and self.tree[operand + 1][:1] in [(op,) for op in ops]
+        """Whether this operand was, at some time, the result of one of these operations, or a view of one."""
+        return any((operand, op) in self.sources for op in ops)
 
     @property
     def where(self) -> str:
@@ -144,6 +150,7 @@ class Witness(Interceptor):
         self._created: dict[int, weakref.ref[Any]] = {}
         self._cloned: dict[int, tuple[weakref.ref[Any], Line]] = {}
         self._half = False
+        self._rows: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._stack = ExitStack()
 
     # The block ------------------------------------------------------------------------------------------------------
@@ -180,6 +187,20 @@ class Witness(Interceptor):
         """Virtual nanoseconds from the first to the last work of a simulated device."""
         return max((w.end for w in self.works), default=0) - min((w.start for w in self.works), default=0)
 
+    def row(self, line: Line) -> Any:
+        """The file and the row of a line: one row has several instructions, and Python may run the same work by any."""
+        if line is None:
+            return None
+        key = id(line[0]), line[1]
+        if key not in self._rows:
+            self._rows[key] = line[0], resolve_line(line)  # with its code, or another one could have the same id
+        return self._rows[key][1]
+
+    def works_at(self, line: Line) -> list[Work]:
+        """What simulated devices, and the host for them, did for this row."""
+        row = self.row(line)
+        return [work for work in self.works if self.row(work.line) == row]
+
     # What is seen ---------------------------------------------------------------------------------------------------
 
     def given(self, name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -207,7 +228,9 @@ class Witness(Interceptor):
         if call.target is not None:
             self._written(call)
         device = str(result.device)
-        key = (call.op.name, call.line and (call.line[0], call.line[1]), device)
+        if call.op.name == "getitem" and _within(_DATA):
+            return result  # which reads a data set as it likes
+        key = (call.op.name, self.row(call.line), device)
         place = self._places.get(key)
         if place is None:
             place = self._places[key] = Place(call.op.name, call.line, device)
@@ -222,6 +245,7 @@ class Witness(Interceptor):
         module = _module(call)
         if not call.modes.grad or (module is not None and not module.training):
             place.inference += 1
+        place.sources |= {(i, op) for i, tree in enumerate(trees) for op in _roots(tree)}
         ids = [id(o) for o in tensors]
         parts = [self._trees[one][2] for one in ids if one in self._trees]
         place.by_itself = any(one in part for one in ids for part in parts)
@@ -240,14 +264,15 @@ class Witness(Interceptor):
                 self._half = True
         if call.op.name == "transfer":
             self._transfer(call, tensors[0])
-        elif call.op.name == "clone" and not tensors[0].is_leaf:
+        elif call.op.name == "clone" and not (tensors[0].requires_grad and tensors[0].is_leaf):
             found = self.clones.setdefault(call.line, [0, 0, 0])
             found[0], found[1] = found[0] + 1, found[1] + bytes_of(result.array)
             for one in (tensors[0], result):
                 if (buffer := buffer_of(one)) is not None:
                     self._cloned[id(buffer)] = weakref.ref(buffer), call.line
-        if not self.has_bad and not result.array.ndim and is_float(result.array.dtype):
-            value = backends.of(result.array).peek(result.array)
+        home = backends.of(result.array)
+        if not self.has_bad and home.readable and not result.array.ndim and is_float(result.array.dtype):
+            value = home.peek(result.array)
             if not np.isfinite(np.asarray(value, dtype=np.float64)):
                 self.has_bad, self.bad = True, call.line
 
@@ -277,7 +302,7 @@ class Witness(Interceptor):
             self.reads[line] += 1
             self._reads_now[line] += 1
         elif what == "grad":
-            self.grads_read[resolve_line(user_line())] += 1
+            self.grads_read[self.row(user_line())] += 1
 
     def made(self, array: Any, why: str) -> None:
         """Note what was made on the host."""
@@ -308,17 +333,18 @@ class Witness(Interceptor):
                 self.zeroed[call.line] += bytes_of(call.target.array)
 
     def _transfer(self, call: Call, x: TensorBase) -> None:
-        if type(x.array) is not np.ndarray or x.array.size < 2:
-            return
+        if type(x.array) is not np.ndarray or x.array.size < 2 or _within(_MODULE):
+            return  # a parameter goes there once, with its module
         found = self.moved.setdefault(call.line, Moved(call.line))
         array, buffer = x.array, buffer_of(x)
         found.count, found.nbytes = found.count + 1, found.nbytes + array.nbytes
-        made = self._created.get(id(buffer))
-        found.created += made is not None and made() is buffer
         found.pageable += not backends.get(call.params["device"]).pinned(array)
         flat = array.reshape(-1)[: BEGUN_WITH // array.itemsize]
-        key = hash((array.shape, array.dtype.str, zlib.crc32(np.ascontiguousarray(flat).view(np.uint8))))
-        found.same += key in self._moved_bytes
+        key = hash((array.shape, array.dtype.str, zlib.crc32(np.ascontiguousarray(flat).tobytes())))
+        made = self._created.get(id(buffer))
+        same = key in self._moved_bytes and bool((flat != flat[0]).any())  # a constant is not known by its values
+        found.same += same
+        found.created += not same and made is not None and made() is buffer
         self._moved_bytes.add(key)
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -341,9 +367,30 @@ class Witness(Interceptor):
             self._trees = {key: found for key, found in self._trees.items() if found[0]() is not None}
 
 
+def _roots(tree: Tree) -> list[str]:
+    """The operation that a tree ends with, and those that it is a view of."""
+    found = []
+    while tree:
+        found.append(tree[0])
+        if tree[0] not in _VIEWS:
+            break
+        tree = tree[1] if len(tree) > 1 else NOTHING
+    return found
+
+
 def _cut(tree: Tree, depth: int) -> Tree:
     """The tree, no deeper than this."""
     return (tree[0], *[_cut(part, depth - 1) for part in tree[1:]]) if tree and depth > 0 else NOTHING
+
+
+def _within(path: str) -> bool:
+    """Whether a function in this file or folder of the package is at work."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and own[frame.f_code.co_filename]:
+        if frame.f_code.co_filename.startswith(path):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _module(call: Call) -> Any:

@@ -13,13 +13,14 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..common.blocks import block
-from ..common.lines import describe_line, user_line
+from ..common.lines import Line, describe_line, own
 from ..common.wording import plural, seconds_text
 from ..compiler import traces
 from ..nn import UnregisteredWarning
@@ -102,7 +103,7 @@ def advise() -> Iterator[Report]:
 
     def noticed(message: Any, category: Any, *rest: Any, **named: Any) -> None:
         if issubclass(category, UnregisteredWarning):
-            seen.unregistered.append((user_line(), str(message)))
+            seen.unregistered.append((_warned_line(), str(message).partition(". ")[0]))
         show(message, category, *rest, **named)
 
     with traces() as seen.traces, warnings.catch_warnings():
@@ -113,6 +114,14 @@ def advise() -> Iterator[Report]:
                 yield report
         finally:
             _fill(report, seen)
+
+
+def _warned_line() -> Line:
+    """The line of the program at which a warning is being shown."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and (own[frame.f_code.co_filename] or frame.f_code.co_filename == warnings.__file__):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
 
 
 def _fill(report: Report, seen: Seen) -> None:

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..common.lines import Line, resolve_line
+from ..common.lines import Line, own
 from ..observe.witness import Place, Witness
 
-__all__ = ["LOSSES", "PRODUCTS", "Seen", "Sign", "host_waits", "one_row"]
+__all__ = ["LOSSES", "PRODUCTS", "Seen", "Sign", "host_waits", "one_row", "raised_at"]
 
 PRODUCTS = ("linear", "matmul", "conv1d", "conv2d")
 LOSSES = (
     "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
 )  # fmt: skip
+_NO_READING = ("synchronize", "copy to device", "empty_cache", "reserve")
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,22 @@ class Seen(Witness):
 
     def seconds_at(self, line: Line) -> float:
         """What all operations of this line took."""
-        row = resolve_line(line)
-        return sum(place.seconds for place in self.places if resolve_line(place.line) == row)
+        row = self.row(line)
+        return sum(place.seconds for place in self.places if self.row(place.line) == row)
 
     def kernels(self, *names: str) -> list[Any]:
         """What simulated devices computed: all kernels, or those of these operations, forward and backward."""
         return [w for w in self.works if w.kind == "kernel" and (not names or w.name.partition(" ")[0] in names)]
+
+
+def raised_at(error: BaseException) -> Line:
+    """The innermost line of the program in the traceback of an error."""
+    step, found = error.__traceback__, None
+    while step is not None:
+        if not own[step.tb_frame.f_code.co_filename]:
+            found = step.tb_frame.f_code, step.tb_lasti
+        step = step.tb_next
+    return found
 
 
 def one_row(place: Place) -> bool:
@@ -63,7 +74,7 @@ def host_waits(seen: Seen) -> Iterator[tuple[Line, int, float]]:
     """Where the host waited for a simulated device to read something: the line, how often, and virtual seconds."""
     found: dict[Line, list[float]] = {}
     for work in seen.works:
-        if work.kind == "wait" and work.name != "synchronize":
+        if work.kind == "wait" and work.name not in _NO_READING:
             entry = found.setdefault(work.line, [0, 0])
             entry[0], entry[1] = entry[0] + 1, entry[1] + work.duration / 1e9
     return ((line, int(count), seconds) for line, (count, seconds) in found.items())

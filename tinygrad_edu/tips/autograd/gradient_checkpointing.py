@@ -7,10 +7,9 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
-from tinygrad_edu.common.lines import failing_line
 from tinygrad_edu.errors import OutOfMemoryError
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Size, Source, Tip
-from tinygrad_edu.tips.signs import Seen, Sign
+from tinygrad_edu.tips.signs import Seen, Sign, raised_at
 from tinygrad_edu.tips.tip import Way
 from tinygrad_edu.tips.trades import TRADES, trade
 from tinygrad_edu.utils.checkpoint import checkpoint, checkpoint_sequential
@@ -50,7 +49,7 @@ def each_layer(layers: Layers, segments: int, x: Tensor) -> Tensor:
 def applies(seen: Seen) -> Iterator[Sign]:
     if isinstance(seen.error, OutOfMemoryError) and any(place.graph for place in seen.places):
         told = "the program ran out of memory while the graph kept results for backward"
-        yield Sign(failing_line(seen.error), told, saves="activations")
+        yield Sign(raised_at(seen.error), told, saves="activations")
 
 
 TIP = Tip(

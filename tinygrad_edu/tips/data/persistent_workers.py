@@ -28,8 +28,8 @@ def fast(data: Any, epochs: int, workers: int) -> list[int]:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     passes = [one for one in seen.loaders if one.workers and one.starts]
-    lost = sum(one.opened for one in passes[1:])
-    if len(passes) > 1 and lost > 0.05:
+    lost = sum(max(ready - begun for begun, ready in one.starts.values()) for one in passes[1:])
+    if len(passes) > 1 and lost > 0.02:
         yield Sign(None, f"workers were started for each of {len(passes)} passes", lost)
 
 

@@ -35,7 +35,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
     for moved in seen.moved.values():
         if moved.created >= 4 or (moved.created and moved.nbytes >= 1_000_000):
             told = f"{moved.created} tensors were made on the host, and then moved"
-            spent = sum(w.duration for w in seen.works if w.kind == "copy" and w.line == moved.line) / 1e9
+            spent = sum(w.duration for w in seen.works_at(moved.line) if w.kind == "copy") / 1e9
             yield Sign(moved.line, told, spent, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
 
 

@@ -44,7 +44,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
     for moved in seen.moved.values():
         if moved.same >= 4 and not moved.created:
             told = f"{moved.same} of {moved.count} copies moved what had been moved before"
-            spent = sum(w.duration for w in seen.works if w.kind == "copy" and w.line == moved.line) / 1e9
+            spent = sum(w.duration for w in seen.works_at(moved.line) if w.kind == "copy") / 1e9
             yield Sign(moved.line, told, spent, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import optim, tips
-from tinygrad_edu.common.lines import failing_line
 from tinygrad_edu.errors import OutOfMemoryError
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
-from tinygrad_edu.tips.signs import Seen, Sign
+from tinygrad_edu.tips.signs import Seen, Sign, raised_at
 
 tips.declare(tips.Fact("batch", "batch size found", "count", "the batch size that a way settles on"))
 
@@ -66,7 +65,7 @@ def found(result: Result) -> float:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     if isinstance(seen.error, OutOfMemoryError):
-        yield Sign(failing_line(seen.error), "the program ran out of memory", saves="a run that ended")
+        yield Sign(raised_at(seen.error), "the program ran out of memory", saves="a run that ended")
 
 
 TIP = Tip(

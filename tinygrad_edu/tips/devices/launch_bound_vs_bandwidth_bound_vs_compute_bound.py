@@ -37,7 +37,7 @@ def bound(result: Result) -> str:
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.places:
         if place.device != "cpu" and place.most >= 32 and place.op not in ("getitem", "transfer", "reshape"):
-            works = [w for w in seen.works if w.kind == "kernel" and w.line == place.line]
+            works = [w for w in seen.works_at(place.line) if w.kind == "kernel"]
             floor = tg.sim.machine()["floor"]
             if works and sum(w.duration for w in works) < 1.5 * floor * len(works):
                 launch = tg.sim.machine()["launch"] * len(works) / 1e9

@@ -48,7 +48,7 @@ def waits(result: Result) -> str:
 def applies(seen: Seen) -> Iterator[Sign]:
     for moved in seen.moved.values():
         if moved.pageable >= 8 and moved.nbytes >= 64_000 and not moved.created:
-            works = [w for w in seen.works if w.line == moved.line and w.lane == "host"]
+            works = [w for w in seen.works_at(moved.line) if w.lane == "host"]
             told = f"{moved.pageable} copies from memory that is not pinned: the host does each itself"
             yield Sign(moved.line, told, sum(w.duration for w in works) / 1e9, virtual=True)
 

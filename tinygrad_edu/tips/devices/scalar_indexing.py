@@ -42,7 +42,7 @@ def launches(result: Result) -> float:
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.at("getitem"):
         if place.device != "cpu" and not place.shape and place.count >= 64:
-            spent = sum(w.duration for w in seen.works if w.line == place.line) / 1e9
+            spent = sum(w.duration for w in seen.works_at(place.line)) / 1e9
             yield Sign(place.line, f"{place.count} single numbers of a tensor on a device", spent, virtual=True)
 
 

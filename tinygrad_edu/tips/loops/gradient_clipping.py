@@ -7,7 +7,6 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, nn
-from tinygrad_edu.common.lines import resolve_line
 from tinygrad_edu.tips import Claim, Elsewhere, Fact, Limit, Number, Picture, Question, Size, Source, Tip, Way
 from tinygrad_edu.tips.facts import declare
 from tinygrad_edu.tips.outcomes import DIFFERS
@@ -57,8 +56,8 @@ def not_clipped(parameters: list[Tensor]) -> list[Any]:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for line, most in seen.read_in_step.items():
-        if most >= max(3, seen.parameters) and seen.grads_read[resolve_line(line)] >= most:
-            spent = sum(w.duration for w in seen.works if w.line == line and w.kind == "wait") / 1e9
+        if most >= max(3, seen.parameters) and seen.grads_read[seen.row(line)] >= most:
+            spent = sum(w.duration for w in seen.works_at(line) if w.kind == "wait") / 1e9
             told = f"{most} numbers of gradients were read in a step, one by one"
             yield Sign(line, told, spent or seen.seconds_at(line), virtual=bool(spent))
 

@@ -66,7 +66,7 @@ def layer(w: Tensor) -> Tensor:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for line, told in seen.unregistered:
-        yield Sign(line, told.partition("\n")[0][:120], saves="layers that are never trained")
+        yield Sign(line, told, saves="layers that are never trained")
 
 
 TIP = Tip(

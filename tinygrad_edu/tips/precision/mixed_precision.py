@@ -54,9 +54,12 @@ def takes(result: Result) -> str:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     machine, products = tg.sim.machine(), [p for p in seen.at(*PRODUCTS) if p.device != "cpu" and p.walked]
-    spent = sum(work.duration for work in seen.kernels(*PRODUCTS)) / 1e9
+    works = seen.kernels(*PRODUCTS)
+    spent, flops = sum(work.duration for work in works) / 1e9, sum(work.flops for work in works)
+    all_kernels = sum(work.duration for work in seen.kernels()) / 1e9
+    busy = flops > 0.3 * machine["float32"] * spent  # and not just launched
     gain = 1 - machine["float32"] / machine["float16"]
-    if products and products[0].dtype == "float32" and gain > 0.5 and spent * 1e9 > 0.5 * seen.virtual:
+    if products and products[0].dtype == "float32" and gain > 0.5 and busy and spent > 0.5 * all_kernels:
         told = "products of float32 take most of the device's time"
         yield Sign(products[0].line, told, spent * gain, virtual=True)
 

@@ -1,0 +1,180 @@
+"""Which tips apply to a program: each planted habit is found, and nothing is found where there is none."""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from typing import Any
+
+import pytest
+
+import tinygrad_edu as tg
+from tests.tips import habits
+from tinygrad_edu import tips
+from tinygrad_edu.observe.witness import Witness
+from tinygrad_edu.tips.advice import Report
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::tinygrad_edu.nn.UnregisteredWarning", "ignore:invalid value encountered:RuntimeWarning"
+)
+
+
+def advised(program: habits.Program, error: type[BaseException] | None = None) -> Report:
+    tg.sim.restart()
+    try:
+        with tips.advise() as report:
+            program()
+    except Exception as problem:
+        if error is None or not isinstance(problem, error):
+            raise
+    return report
+
+
+@pytest.mark.parametrize("name", habits.SLOW)
+def test_a_planted_habit_is_found(name: str) -> None:
+    program, expected = habits.SLOW[name]
+    report = advised(program, habits.RAISES.get(name))
+    assert {one.slug for one in report} == expected
+    for one in report:
+        assert 0 <= one.share <= 1
+        assert one.sign.told and one.cost
+        tips.find(one.slug).setting(one.sign.setting)  # which the tip takes
+        if one.sign.line is not None:
+            assert one.line.startswith("habits.py, line ")
+
+
+@pytest.mark.parametrize("name", habits.CLEAN)
+def test_no_false_alarm(name: str) -> None:
+    assert [(one.slug, one.line, one.sign.told) for one in advised(habits.CLEAN[name])] == []
+
+
+def test_many_tips_can_be_recognised() -> None:
+    there = {tip.slug for tip in tips.all_tips() if tip.applies is not None}
+    assert len(there) >= 35
+    planted = {slug for _, slugs in habits.SLOW.values() for slug in slugs}
+    assert planted == there
+
+
+def test_the_report() -> None:
+    report = advised(habits.vectorise)
+    (one,) = report
+    text = report.text()
+    assert text.startswith(f"1 tip applies ({report.watched} operations watched in ")
+    assert f"\n1. {one.title}\n   habits.py, line " in text
+    assert "\n   linear ran 128 times in a step, each time for one row\n   cost: " in text
+    assert text.endswith("\n   try:  tinygrad-edu tips run vectorise --size n=64")
+    assert repr(report) == text
+    found = json.loads(report.json())
+    assert found["operations"] == report.watched
+    assert found["advice"][0]["tip"] == "vectorise"
+    assert found["advice"][0]["open"] == one.command
+    assert advised(lambda: None).text().startswith("No tip applies that shows in a run: 0 operations watched in ")
+
+
+def test_the_most_costly_comes_first() -> None:
+    def both() -> None:
+        habits.fast_activation()
+        for _ in range(20):
+            habits.batched_matmul()
+
+    report = advised(both)
+    assert [one.slug for one in report] == ["batched-matmul", "fast-activation"]
+    assert report[0].share >= report[1].share > 0
+
+
+def test_an_error_passes_and_what_was_seen_is_told() -> None:
+    with pytest.raises(ZeroDivisionError), tips.advise() as report:
+        habits.vectorise()
+        _ = 1 / 0
+    assert [one.slug for one in report] == ["vectorise"]
+
+
+def test_inside_itself_and_again() -> None:
+    with tips.advise() as outer:
+        with tips.advise() as inner:
+            habits.fast_activation()
+        assert not outer
+    assert [one.slug for one in inner] == [one.slug for one in outer] == ["fast-activation"]
+    assert warnings.showwarning.__module__ != "tinygrad_edu.tips.advice"
+
+
+def test_other_threads_are_not_watched() -> None:
+    with tips.advise() as report:
+        thread = threading.Thread(target=habits.fast_activation)
+        thread.start()
+        thread.join()
+    assert not report
+
+
+def test_a_program_does_the_same_while_it_is_watched() -> None:
+    def losses() -> list[float]:
+        tg.manual_seed(0)
+        model, (x, y) = habits.network(), habits.digits_like()
+        optimizer = tg.optim.Adam(model.parameters())
+        found = []
+        for _ in range(5):
+            loss = tg.nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            found.append(loss.item())
+        return found
+
+    alone = losses()
+    with tips.advise():
+        assert losses() == alone
+
+
+def test_a_compiled_function_stays_compiled() -> None:
+    fast = tg.compile(lambda x: (x * 2).sum(), fullgraph=True)
+    with tips.advise() as report:
+        for _ in range(3):
+            fast(tg.ones(4))
+    assert len(fast.ledger) == 1
+    assert not report
+
+
+class TestWitness:
+    def test_places(self) -> None:
+        with Witness() as seen:
+            x = tg.ones(4, requires_grad=True)
+            for _ in range(3):
+                y = (x * 2).exp()
+            y.sum().backward()
+        found = {place.op: place for place in seen.places}
+        assert (found["mul"].count, found["mul"].most, found["mul"].graph, found["mul"].walked) == (3, 3, 3, 1)
+        assert found["exp"].came_from(0, "mul")
+        assert found["sum"].tree == ("sum", ("exp", ("mul", (), ())))
+        assert found["exp"].shape == (4,)
+        assert found["exp"].nbytes == 48
+        assert "y = (x * 2).exp()" in found["exp"].where
+
+    def test_steps_and_roots(self) -> None:
+        w = tg.ones(2, requires_grad=True)
+        optimizer = tg.optim.SGD([w], lr=0.1)
+        kept: list[Any] = []
+        with Witness() as seen:
+            for _ in range(3):
+                loss = (w * w).sum()
+                loss.backward()
+                optimizer.step()
+                kept.append(loss)
+        assert (seen.steps, seen.walks, seen.roots, seen.parameters) == (3, 3, 2, 1)
+
+    def test_what_is_read(self) -> None:
+        x = tg.ones(2)
+        with Witness() as seen:
+            for i in range(5):
+                x[i % 2].item()
+        assert sum(seen.reads.values()) in (5, 10)  # each once, or asked for and looked at
+
+    def test_moved(self) -> None:
+        x = tg.rand(1000)
+        with Witness() as seen:
+            for _ in range(3):
+                x.to("sim")
+            tg.zeros(100).to("sim")
+        first, second = seen.moved.values()
+        assert (first.count, first.nbytes, first.same, first.pageable) == (3, 12000, 2, 3)
+        assert (second.count, second.created) == (1, 1)
