@@ -12,6 +12,7 @@ from tinygrad_edu.cli.tips import arguments
 from tinygrad_edu.common.wording import ratio_with_spread, seconds_text
 from tinygrad_edu.tips import GUIDES, THEMES, Claim, Size, Tip, all_tips, run, source_of
 from tinygrad_edu.tips.facts import FACTS
+from tinygrad_edu.tips.guides import SECTIONS
 from tinygrad_edu.tips.planned import NEEDS, PLANNED
 from tinygrad_edu.tips.words import claimed, context_text, letters_of
 from tinygrad_edu.views.board import Drawing
@@ -29,7 +30,8 @@ Each tip has two ways to do the same: **A**, what people write, and **B**, what 
 every machine, and `tinygrad-edu tips check` checks them. Time is measured on your machine, by
 `tinygrad-edu tips run SLUG`, or by `show_tip(slug)` in a notebook, where you predict first.
 
-See also the tips [by source](sources.md) and [by symptom](symptoms.md), [what is counted](facts.md) and [all that are
+See also the tips [by source](sources.md), [by symptom](symptoms.md) and [by the headings of their guides](guides.md), those
+that [a run of your program can show to apply](advised.md), [what is counted](facts.md) and [all that are
 planned](catalogue.md).
 """
 COUNTED = """# What is counted
@@ -230,6 +232,32 @@ def catalogue(tips: Iterable[Tip]) -> str:
     return "\n".join([*parts, f"## What they need\n\nBeside two ways, their counts and the time:\n\n{needs}"])
 
 
+def advised(tips: Iterable[Tip]) -> str:
+    """The tips that a run can show to apply, by theme."""
+    groups = {words: [t for t in tips if t.theme == theme and t.applies is not None] for theme, words in THEMES.items()}
+    return listing("Tips that a run can show to apply", groups)
+
+
+def guides(tips: Iterable[Tip]) -> str:
+    """Every heading of the five guides, and each block of code, with its tips."""
+    known = {tip.slug: tip for tip in tips}
+
+    def links(slugs: Iterable[str]) -> str:
+        return ", ".join(f"[{slug}]({slug}.md)" if slug in known else f"{slug} (to come)" for slug in slugs)
+
+    parts = [
+        "# The five guides, heading by heading\n\nThe tips come from five guides. Here is each of their headings, and each "
+        "block of code below it, with the tips that show what is said there. A tip says where its guide is wrong.\n"
+    ]
+    for letter, words in GUIDES.items():
+        rows = ["| heading | its text | its code, block by block |", "|---|---|---|"]
+        for one in (section for section in SECTIONS if section.guide == letter):
+            text = "*a title*" if one.bare else links(one.text)
+            rows.append(f"| {one.heading} | {text} | {'<br>'.join(map(links, one.blocks))} |")
+        parts.append(f"## {words[0].upper()}{words[1:]}\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
 def facts() -> str:
     """Every fact in a table."""
     rows = [f"| `{f.name}` | {f.words} | {f.unit or 'a number'} | {f.how} | {f.known} |" for f in FACTS.values()]
@@ -251,6 +279,8 @@ def pages() -> dict[str, str]:
             "sources",
             "symptoms",
             "facts",
+            "guides",
+            "advised",
             "catalogue",
             *(tip.slug for tip in tips),
             "```",
@@ -262,6 +292,8 @@ def pages() -> dict[str, str]:
         "sources.md": listing("Tips by source", sources),
         "catalogue.md": catalogue(tips),
         "facts.md": facts(),
+        "advised.md": advised(tips),
+        "guides.md": guides(tips),
         "symptoms.md": listing("Tips by symptom", {s: [t for t in tips if s in t.symptoms] for s in symptoms}),
     }
     drawn = {name: svg for tip in tips for name, svg in pictures(tip).items()}

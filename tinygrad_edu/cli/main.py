@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   tinygrad-edu tips explain share-storage
   tinygrad-edu tips run contiguous-access --size n=2048
   tinygrad-edu tips check
+  tinygrad-edu advise train.py
   tinygrad-edu doctor
   tinygrad-edu lab
 """
@@ -56,12 +57,16 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> Parser:
     """The whole command line."""
-    about = "Performance tips, live; a check of this machine; the course."
+    about = "Performance tips, live; which of them apply to a script; a check of this machine; the course."
     parser = Parser(prog=PROGRAM, description=about, epilog=EXAMPLES)
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     tips = commands.add_parser("tips", help="list, explain, run and check the performance tips", epilog=EXAMPLES)
     _tips(tips.add_subparsers(dest="action", metavar="ACTION", title="actions", parser_class=Parser))
+    advise = commands.add_parser("advise", help="run a script, watched, and tell which tips apply to it")
+    _json(advise)
+    advise.add_argument("script", metavar="SCRIPT", help="a Python script, for this package or for PyTorch")
+    advise.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="what the script is given")
     doctor = commands.add_parser("doctor", help="what is installed, what the machine can do, how to fix the rest")
     _json(doctor)
     lab = commands.add_parser("lab", help="open the course in JupyterLab")
@@ -69,7 +74,7 @@ def make_parser() -> Parser:
         "--port", type=_port, metavar="N", help="listen on this port (default: the first free one from 8888)"
     )
     lab.add_argument("--no-browser", action="store_true", help="print the address, open no browser")
-    for command in (parser, tips, doctor, lab):
+    for command in (parser, tips, advise, doctor, lab):
         command.set_defaults(parser=command)
     return parser
 
@@ -152,6 +157,10 @@ def perform(options: argparse.Namespace) -> tuple[str, int]:
         from .doctor import doctor
 
         return doctor(terminal, progress, as_json=options.json)
+    if options.command == "advise":
+        from .advise import advise
+
+        return advise(terminal, options.script, options.arguments, as_json=options.json)
     if options.command == "lab":
         from .lab import lab
 

@@ -41,7 +41,7 @@ Tree = tuple[Any, ...]  # an operation and the trees of its operands, three deep
 DEEP, NOTHING = 3, ()
 _DATA = os.path.join(PACKAGE, "data") + os.sep
 _MODULE = os.path.join(PACKAGE, "nn", "module.py")
-_VIEWS = ("reshape", "unsqueeze", "squeeze", "view", "flatten", "permute", "transpose", "expand")
+_VIEWS = ("reshape", "unsqueeze", "squeeze", "view", "flatten", "permute", "transpose", "expand", "transfer")
 BEGUN_WITH = 4096  # bytes of a tensor that say whether the same one is moved again
 
 
@@ -85,7 +85,7 @@ class Place:
         self.most = max(self.most, self._in_step)
 
     def came_from(self, operand: int, *ops: str) -> bool:
-        """Whether this operand was, at some time, the result of one of these operations, or a view of one."""
+        """Whether this operand was, at some time, the result of one of these operations, a view of it, or moved."""
         return any((operand, op) in self.sources for op in ops)
 
     @property
@@ -344,7 +344,7 @@ class Witness(Interceptor):
         made = self._created.get(id(buffer))
         same = key in self._moved_bytes and bool((flat != flat[0]).any())  # a constant is not known by its values
         found.same += same
-        found.created += not same and made is not None and made() is buffer
+        found.created += not same and made is not None and made() is buffer and bytes_of(buffer) == array.nbytes
         self._moved_bytes.add(key)
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:

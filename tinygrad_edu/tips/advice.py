@@ -90,6 +90,17 @@ class Report(list[Advice]):
     def __repr__(self) -> str:
         return self.text()
 
+    def _repr_markdown_(self) -> str:
+        """The same for a notebook, as a table."""
+        first, *_ = self.text().split("\n")
+        if not self:
+            return first
+        rows = ["| tip | where, and what was found | cost |", "|---|---|---|"]
+        for one in self:
+            where = f"`{one.line.replace('`', '')}`<br>" if one.line else ""
+            rows.append(f'| **{one.title}**<br>`TipBrowser("{one.slug}")` | {where}{one.sign.told} | {one.cost} |')
+        return "\n".join([first, "", *[row.replace("\n", " ") for row in rows]])
+
 
 @block
 def advise() -> Iterator[Report]:

@@ -32,8 +32,9 @@ __all__ = [
 def load_ipython_extension(shell: Any) -> None:
     """Run by ``%load_ext tinygrad_edu_widgets``.
 
-    Adds ``%%dtypes``, ``%%loader``, ``%%memory``, ``%%program``, ``%%race`` and ``%%timeline``.
+    Adds ``%%advise``, ``%%dtypes``, ``%%loader``, ``%%memory``, ``%%program``, ``%%race`` and ``%%timeline``.
     """
+    from .advice_magic import AdviceMagics
     from .dtypes_magic import DtypesMagics
     from .loader_magic import LoaderMagics
     from .memory_magic import MemoryMagics
@@ -41,6 +42,7 @@ def load_ipython_extension(shell: Any) -> None:
     from .race_magic import RaceMagics
     from .timeline_magic import TimelineMagics
 
+    shell.register_magics(AdviceMagics)
     shell.register_magics(DtypesMagics)
     shell.register_magics(LoaderMagics)
     shell.register_magics(MemoryMagics)

@@ -67,7 +67,11 @@ TIP = Tip(
     ),
     sources=(
         Source("G", "Performance Tips", "use basic indexing to create views of arrays instead of copies"),
-        Source("G", "Make Use of Views", "views are efficient to create, as they do not involve copying any memory"),
+        Source(
+            "G",
+            "Make Use of Views but Avoid Involving them in In-Place Operations",
+            "views are efficient to create, as they do not involve copying any memory",
+        ),
     ),
     parameters=(
         Size("n", 1024, 16, 4096, "the number of rows of x; half of them are read"),

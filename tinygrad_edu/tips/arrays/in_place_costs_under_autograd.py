@@ -63,7 +63,9 @@ TIP = Tip(
     ),
     sources=(
         Source(
-            "G", "Make Use of Views …", "in-place copies the tensor, and a view's base; a gain if many views see it"
+            "G",
+            "Make Use of Views but Avoid Involving them in In-Place Operations",
+            "in-place copies the tensor, and a view's base; a gain if many views see it",
         ),
     ),
     parameters=(

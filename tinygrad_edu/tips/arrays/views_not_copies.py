@@ -54,7 +54,11 @@ TIP = Tip(
     ),
     sources=(
         Source("R", "Use Views Instead of Copies", "use view(), not reshape().detach(), which it says is a copy"),
-        Source("G", "Make Use of Views", "views are efficient to create, as they do not involve copying any memory"),
+        Source(
+            "G",
+            "Make Use of Views but Avoid Involving them in In-Place Operations",
+            "views are efficient to create, as they do not involve copying any memory",
+        ),
     ),
     parameters=(
         Size("side", 128, 4, 256, "the pixels along each side of a tile"),

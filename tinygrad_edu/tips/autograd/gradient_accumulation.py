@@ -65,7 +65,7 @@ TIP = Tip(
     ),
     sources=(
         Source("P", "Gradient Accumulation", "the loss is divided by the number of steps: like a larger batch"),
-        Source("R", "Gradient Accumulation", "the same, with 4 steps"),
+        Source("R", "Use Gradient Accumulation for Large Batches", "the same, with 4 steps"),
     ),
     parameters=(
         Size("n", 2000, 8, 4096, "the number of samples in the whole batch"),

@@ -55,9 +55,7 @@ TIP = Tip(
         "the loss, and very many inputs, which is why everybody uses backward. A curve in space, or how a simulation "
         "depends on three constants, is the other way round, and needs no graph that keeps anything."
     ),
-    sources=(
-        Source("L", "Recommendations for selecting AD packages", "choose the kind of differentiation by its use"),
-    ),
+    sources=(Source("L", "Performance Pitfalls & How to Catch Them", "choose the kind of differentiation by its use"),),
     parameters=(
         Size("ins", 2, 1, 128, "how many inputs"),
         Size("outs", 64, 1, 128, "how many outputs"),

@@ -38,7 +38,7 @@ def alive(result: Result) -> str:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.places:
-        if place.graph >= 8 and not place.walked and place.nbytes > 1000 * place.count:
+        if place.graph >= 8 and not place.walked and (place.graph >= 32 or place.nbytes > 1000 * place.count):
             told = f"{place.graph} results of {place.op} were kept for backward, which never came"
             yield Sign(place.line, told, 0.2 * seen.seconds_at(place.line), saves="the memory of the graph")
 
@@ -58,7 +58,9 @@ TIP = Tip(
     sources=(
         Source("P", "Use torch.no_grad()", "eval() and no_grad() for inference: no gradients are stored"),
         Source(
-            "G", "Suspending Graph-Tracking", "about 3 times as fast with many small tensors; no memory guard either"
+            "G",
+            "Suspending Graph-Tracking for Automatic Differentiation",
+            "about 3 times as fast with many small tensors; no memory guard either",
         ),
     ),
     parameters=(

@@ -62,7 +62,13 @@ TIP = Tip(
         'fast enough, `mode="reduce-overhead"` launches all of them with one command (a CUDA graph). '
         '`"max-autotune"` tries several forms of the code first, so its first call takes longer still.'
     ),
-    sources=(Source("P", "torch.compile", "30–200 % faster, depending on the model; three modes, fullgraph, dynamic"),),
+    sources=(
+        Source(
+            "P",
+            "torch.compile (PyTorch 2.0+)",
+            "30–200 % faster, depending on the model; three modes, fullgraph, dynamic",
+        ),
+    ),
     parameters=(
         Size("rows", 1024, 1, 4096, "rows of 256 numbers"),
         Choice("work", "a product and a curve", ("a product and a curve", "a product"), "what the function does"),

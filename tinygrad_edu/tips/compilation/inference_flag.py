@@ -51,7 +51,13 @@ TIP = Tip(
         "with `bool(training)` or a type that allows nothing else, and there are at most two programs. The same holds "
         "for any value of Python that is handed over: the fewer different values, the fewer programs."
     ),
-    sources=(Source("M", "Inference flag", "only True and False, so that there are at most two traces"),),
+    sources=(
+        Source(
+            "M",
+            "Is there a performance penalty for having unused function parameters?",
+            "only True and False, so that there are at most two traces",
+        ),
+    ),
     parameters=(
         Size("calls", 8, 1, 8, "the number of calls"),
         Choice(

@@ -66,7 +66,13 @@ TIP = Tip(
         "operations), the second what is left of it. `f.ledger[0].source` shows the code that runs. A guess from the "
         "source names neither."
     ),
-    sources=(Source("M", "Inspecting the compiled function", "print the lowered function and look at its operations"),),
+    sources=(
+        Source(
+            "M",
+            "Is there a performance penalty for having unused function parameters?",
+            "print the lowered function and look at its operations",
+        ),
+    ),
     parameters=(
         Size("rows", 256, 1, 4096, "rows of 64 numbers"),
         Choice(

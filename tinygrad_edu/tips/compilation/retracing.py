@@ -79,7 +79,13 @@ TIP = Tip(
         "disturb nothing here; a mean or a softmax needs a mask. Or let two recordings serve every length (C). "
         "After eight programs this compiler runs the function as it is written, and warns."
     ),
-    sources=(Source("M", "Retracing", "static arguments that change or cannot be hashed are traced each time"),),
+    sources=(
+        Source(
+            "M",
+            "Is there a performance penalty for having unused function parameters?",
+            "static arguments that change or cannot be hashed are traced each time",
+        ),
+    ),
     parameters=(
         Size("calls", 6, 1, 8, "the number of calls"),
         Choice("what", "the rate changes", ("the rate changes", "the rate stays"), "what is another in each call"),

@@ -70,7 +70,7 @@ TIP = Tip(
         "about that and keeps the branch; here it is refused. The program holds for the shapes it was traced with."
     ),
     sources=(
-        Source("P", "TorchScript", "script or trace, save, load: 10–30 % faster inference, and no Python needed"),
+        Source("P", "Use TorchScript", "script or trace, save, load: 10–30 % faster inference, and no Python needed"),
     ),
     parameters=(
         Size("rows", 64, 1, 1024, "the number of samples"),

@@ -66,7 +66,11 @@ TIP = Tip(
         "that you thought mattered, and that the program does not take, is a bug you can now see."
     ),
     sources=(
-        Source("M", "Unused parameters", "a small penalty in eager mode; dropped under jit; None vanishes as well"),
+        Source(
+            "M",
+            "Is there a performance penalty for having unused function parameters?",
+            "a small penalty in eager mode; dropped under jit; None vanishes as well",
+        ),
     ),
     parameters=(
         Size("n", 256, 8, 1024, "rows and columns"),

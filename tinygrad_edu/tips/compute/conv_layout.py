@@ -56,7 +56,7 @@ TIP = Tip(
         "your own machine. What costs is to change back and forth, as C does, or a layer that knows one order only: "
         "here that is a convolution in groups."
     ),
-    sources=(Source("M", "Convolution kernel layouts", "a library may transpose the layouts it is given"),),
+    sources=(Source("M", "Convolution kernel layouts.", "a library may transpose the layouts it is given"),),
     parameters=(
         Size("n", 32, 4, 64, "rows and columns of the images"),
         Size("channels", 32, 2, 64, "channels"),

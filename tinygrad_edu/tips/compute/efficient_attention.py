@@ -76,7 +76,7 @@ TIP = Tip(
         "has no dropout. C looks only at the last rows, a window: it computes something else, and time and memory both "
         "grow with the length."
     ),
-    sources=(Source("R", "Efficient attention", "sparse attention past a length of 1024"),),
+    sources=(Source("R", "Optimized Attention", "sparse attention past a length of 1024"),),
     parameters=(Size("n", 1024, 1, 1536, "rows and keys"), Size("window", 64, 1, 256, "how many rows C looks at")),
     inputs=inputs,
     slow=slow,

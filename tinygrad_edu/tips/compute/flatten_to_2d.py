@@ -58,7 +58,13 @@ TIP = Tip(
         "but PyTorch's copies both operands for this one, where ours copies none. mlax found XLA's general contraction "
         "slower than the reshape. Look at the bytes that yours allocates before you trust it."
     ),
-    sources=(Source("M", "Linear layers and dot_general", "reshaping to 2-D was faster than the general contraction"),),
+    sources=(
+        Source(
+            "M",
+            "Why don't Linear layers allow more flexible inputs and outputs?",
+            "reshaping to 2-D was faster than the general contraction",
+        ),
+    ),
     parameters=(
         Size("rows", 512, 1, 4096, "rows of 8 × 16 numbers, which become 32"),
         Choice("axes", "in order", ("in order", "swapped in memory"), "how the two axes that are summed over lie"),

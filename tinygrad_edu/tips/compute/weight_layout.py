@@ -53,7 +53,7 @@ TIP = Tip(
         "weights again."
     ),
     sources=(
-        Source("M", "Transposed vs non-transposed Linear layer weights", "could help; libraries support both equally"),
+        Source("M", "Transposed vs non-transposed Linear layer weights.", "could help; libraries support both equally"),
     ),
     parameters=(
         Size("rows", 64, 1, 512, "rows of the input"),

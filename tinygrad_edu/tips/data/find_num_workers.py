@@ -82,7 +82,7 @@ TIP = Tip(
         "nothing to do: with in-order delivery, batch i goes to worker i modulo their number. Try again on another "
         "machine, and after each change of what reading does."
     ),
-    sources=(Source("P", "Finding optimal num_workers", "try 0, 2, 4 and 8, a hundred batches each"),),
+    sources=(Source("P", "Use Multiple Workers", "try 0, 2, 4 and 8, a hundred batches each"),),
     parameters=(
         Size("batches", 4, 1, 32, "batches of 8 samples"),
         Size("guess", 8, 0, 8, "how many workers A has"),

@@ -55,7 +55,7 @@ TIP = Tip(
     sources=(
         Source(
             "M",
-            "Why aren't weights Numpy arrays?",
+            "Why aren't trainable and non-trainable weights Numpy arrays?",
             "two 4096 × 4096 matrices: 5 ms when made on TPUs, over 400 ms from the host",
         ),
         Source("P", "Avoid CPU-GPU Transfers", "create data on the GPU"),

@@ -57,7 +57,11 @@ TIP = Tip(
         "the graph of its step. NumPy has no queue; each call waits there."
     ),
     sources=(
-        Source("M", "Why aren't weights Numpy arrays?", "Python goes on before an operation has ended; NumPy blocks"),
+        Source(
+            "M",
+            "Why aren't trainable and non-trainable weights Numpy arrays?",
+            "Python goes on before an operation has ended; NumPy blocks",
+        ),
     ),
     parameters=(
         Size("steps", 32, 1, 64, "how many steps there are"),

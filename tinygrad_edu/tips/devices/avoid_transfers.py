@@ -42,7 +42,7 @@ def times(result: Result) -> float:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for moved in seen.moved.values():
-        if moved.same >= 4 and not moved.created:
+        if moved.same >= 4 and moved.same > moved.created:
             told = f"{moved.same} of {moved.count} copies moved what had been moved before"
             spent = sum(w.duration for w in seen.works_at(moved.line) if w.kind == "copy") / 1e9
             yield Sign(moved.line, told, spent, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")

@@ -72,7 +72,7 @@ TIP = Tip(
         "memory again. It helps where another program needs the memory. Before it runs out of memory, the allocator "
         "does it by itself."
     ),
-    sources=(Source("P", "Clear Cache", "torch.cuda.empty_cache() frees unused cached memory"),),
+    sources=(Source("P", "Empty Cache", "torch.cuda.empty_cache() frees unused cached memory"),),
     parameters=(
         Size("steps", 8, 1, 16, "how many steps there are"),
         Size("kernels", 4, 1, 64, "operations in a step"),

@@ -66,7 +66,13 @@ TIP = Tip(
         "each copy (C). If copies go into a second queue, the next layer's weights can travel while this layer "
         "computes: that needs room for two layers."
     ),
-    sources=(Source("M", "Why aren't weights Numpy arrays?", "weights that do not fit can be streamed from the host"),),
+    sources=(
+        Source(
+            "M",
+            "Why aren't trainable and non-trainable weights Numpy arrays?",
+            "weights that do not fit can be streamed from the host",
+        ),
+    ),
     parameters=(Size("layers", 12, 2, 16, "layers, with a megabyte of weights each"),),
     inputs=inputs,
     slow=slow,

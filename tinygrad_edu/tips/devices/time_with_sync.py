@@ -61,7 +61,7 @@ TIP = Tip(
         "itself notes when it reaches each of them. Gaps between kernels still count, so a program that is short of "
         "work looks slow there too. And measure several times, after a first run that does not count."
     ),
-    sources=(Source("P", "Timing", "call torch.cuda.synchronize() before reading the clock"),),
+    sources=(Source("P", "Simple Timing", "call torch.cuda.synchronize() before reading the clock"),),
     parameters=(
         Size("n", 1024, 256, 2048, "the rows and columns"),
         Choice("read", "no", ("no", "yes"), "whether the result is copied to the host"),

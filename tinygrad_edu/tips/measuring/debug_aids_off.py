@@ -75,7 +75,7 @@ TIP = Tip(
         "as `verify` and `detect_anomaly` do, grows with them and never vanishes. Develop with all of them, test with "
         "all of them, and run without. Python's own `-O` leaves out `assert`, but none of these."
     ),
-    sources=(Source("R", "Best Practices", "measure release builds, without debug checks"),),
+    sources=(Source("R", "Quick Wins", "measure release builds, without debug checks"),),
     parameters=(
         Size("n", 16, 1, 1_048_576, "how many numbers"),
         Choice("work", "train", ("train", "nothing"), "whether there are operations to watch"),

@@ -74,7 +74,7 @@ TIP = Tip(
         "optimiser steps it once. Scores are then products with the embedding's rows; whether the model learns as well "
         "depends on the task. Sizes must agree: the last hidden layer is as wide as the embedding."
     ),
-    sources=(Source("R", "Model Optimization", "share the matrix of embedding and output"),),
+    sources=(Source("R", "Parameter Sharing", "share the matrix of embedding and output"),),
     parameters=(
         Size("words", 1000, 2, 10_000, "words in the vocabulary"),
         Size("width", 32, 1, 256, "numbers for each word"),

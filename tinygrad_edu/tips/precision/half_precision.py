@@ -57,7 +57,7 @@ TIP = Tip(
         "to float32 and back, which makes 16 bits slower. Convert the input too: halving it alone is an error in a "
         "product of two dtypes."
     ),
-    sources=(Source("P", "Half Precision", "half for inference; bfloat16 has the better range"),),
+    sources=(Source("P", "Reduce Precision", "half for inference; bfloat16 has the better range"),),
     parameters=(
         Size("rows", 2048, 1, 4096, "rows of 1024 numbers"),
         Choice("dtype", "float16", ("float16", "bfloat16"), "the 16-bit float"),

@@ -74,8 +74,8 @@ TIP = Tip(
         "gradients only after `scaler.unscale_(optimizer)`."
     ),
     sources=(
-        Source("P", "Mixed Precision", "GradScaler keeps float16 gradients from becoming 0"),
-        Source("R", "Mixed Precision", "scale the loss, unscale before the step"),
+        Source("P", "Mixed Precision Training", "GradScaler keeps float16 gradients from becoming 0"),
+        Source("R", "Mixed Precision Training", "scale the loss, unscale before the step"),
     ),
     parameters=(
         Size("rows", 16384, 256, 32768, "rows of 64 numbers, over which the loss is a mean"),

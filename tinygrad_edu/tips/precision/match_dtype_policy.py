@@ -63,7 +63,7 @@ TIP = Tip(
         "in tests and *convert* where inputs come from outside. `dtype_report(model)` lists all dtypes that a model, "
         "an optimiser or a batch holds."
     ),
-    sources=(Source("L", "Type mismatch", "match_eltype handles inputs of another element type"),),
+    sources=(Source("L", "Spurious Type-Promotion", "match_eltype handles inputs of another element type"),),
     parameters=(
         Size("n", 256, 1, 4096, "rows of 64 numbers"),
         Choice("given", "float64", ("float64", "float32"), "the dtype of the input"),

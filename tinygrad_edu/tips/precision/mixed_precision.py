@@ -77,8 +77,8 @@ TIP = Tip(
         "guide does, is an error: the weights are float32. On a processor without units for 16 bits it is slower."
     ),
     sources=(
-        Source("P", "Mixed Precision", "autocast with GradScaler"),
-        Source("R", "Mixed Precision", "convert the input to half"),
+        Source("P", "Mixed Precision Training", "autocast with GradScaler"),
+        Source("R", "Mixed Precision Training", "convert the input to half"),
     ),
     parameters=(
         Size("width", 1024, 64, 1024, "the width of the layers"),

@@ -74,7 +74,7 @@ TIP = Tip(
         "without axes, widens nothing in PyTorch; in NumPy an `np.float64` number does. To find where it comes from, "
         "run the program in `observe.promotion.Promotions`: it names the first operation that widened, and its line."
     ),
-    sources=(Source("L", "Type promotion", "float64 data make a float32 model run in float64"),),
+    sources=(Source("L", "Spurious Type-Promotion", "float64 data make a float32 model run in float64"),),
     parameters=(
         Size("n", 512, 1, 2048, "the number of rows, of 256 numbers each"),
         Choice("mean", "one for each column", ("one for each column", "one number"), "what is subtracted"),

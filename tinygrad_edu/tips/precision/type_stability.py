@@ -74,7 +74,7 @@ TIP = Tip(
         "`clamp`, `where`, `logsumexp`. `check_stable(model, x)` calls a copy of the model with other values of the "
         "same shape and dtype, and names the innermost layer whose output changes its dtype, its shape or its kind."
     ),
-    sources=(Source("L", "Type stability", "DispatchDoctor finds layers whose output type is not fixed"),),
+    sources=(Source("L", "Type Instabilities", "DispatchDoctor finds layers whose output type is not fixed"),),
     parameters=(
         Size("n", 64, 1, 1024, "rows of 8 numbers"),
         Choice("batches", "small and large", ("small and large", "both small"), "what the two batches hold"),
