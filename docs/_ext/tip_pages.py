@@ -30,8 +30,8 @@ Each tip has two ways to do the same: **A**, what people write, and **B**, what 
 every machine, and `tinygrad-edu tips check` checks them. Time is measured on your machine, by
 `tinygrad-edu tips run SLUG`, or by `show_tip(slug)` in a notebook, where you predict first.
 
-See also the tips [by source](sources.md), [by symptom](symptoms.md) and [by the headings of their guides](guides.md), those
-that [a run of your program can show to apply](advised.md), [what is counted](facts.md) and [all that are
+See also the tips [by source](sources.md), [by symptom](symptoms.md) and [by the headings of their guides](guides.md),
+those that [a run of your program can show to apply](advised.md), [what is counted](facts.md) and [all that are
 planned](catalogue.md).
 """
 COUNTED = """# What is counted
@@ -246,8 +246,8 @@ def guides(tips: Iterable[Tip]) -> str:
         return ", ".join(f"[{slug}]({slug}.md)" if slug in known else f"{slug} (to come)" for slug in slugs)
 
     parts = [
-        "# The five guides, heading by heading\n\nThe tips come from five guides. Here is each of their headings, and each "
-        "block of code below it, with the tips that show what is said there. A tip says where its guide is wrong.\n"
+        "# The five guides, heading by heading\n\nThe tips come from five guides. Here is each heading, and "
+        "each block of code below it, with the tips that show what is said there. Tips say where a guide is wrong.\n"
     ]
     for letter, words in GUIDES.items():
         rows = ["| heading | its text | its code, block by block |", "|---|---|---|"]

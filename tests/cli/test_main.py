@@ -90,7 +90,7 @@ def test_the_installed_command_is_this_one() -> None:
     ("words", "tried", "why", "mend"),
     [
         (["docter"], "tinygrad-edu docter", "there is no command 'docter'", "did you mean doctor?"),
-        (["xyz"], "tinygrad-edu xyz", "there is no command 'xyz'", "there are: tips, doctor, lab"),
+        (["xyz"], "tinygrad-edu xyz", "there is no command 'xyz'", "there are: tips, advise, doctor, lab"),
         (["tips", "lits"], "tinygrad-edu tips lits", "there is no command 'lits'", "did you mean list?"),
         (["doctor", "--jsn"], "tinygrad-edu doctor", "there is no option or word '--jsn' here", "did you mean --json?"),
         (
@@ -291,4 +291,4 @@ def test_every_option_has_help() -> None:
             assert action.help or action.choices, (parser.prog, action.option_strings)
             if isinstance(action.choices, dict):
                 parsers += action.choices.values()
-    assert len(parsers) == 12
+    assert len(parsers) == 13

@@ -494,7 +494,7 @@ def compiled_anew_each_time() -> None:
 
 
 SLOW: dict[str, tuple[Callable[[], None], set[str]]] = {
-    "predict csv rows": (predict_csv_rows, {"vectorise", "no-grad"}),
+    "predict csv rows": (predict_csv_rows, {"batch-the-stream", "no-grad"}),
     "standardise by row": (standardise_by_row, {"broadcasting"}),
     "summed regression losses": (summed_regression_losses, {"vectorise-loss"}),
     "heads one by one": (heads_one_by_one, {"batched-matmul"}),
@@ -504,7 +504,7 @@ SLOW: dict[str, tuple[Callable[[], None], set[str]]] = {
     "swish by hand": (swish_by_hand, {"fast-activation"}),
     "contract by broadcasting": (contract_by_broadcasting, {"flatten-to-2d"}),
     "ResNet inference": (resnet_inference, {"fold-batch-norm"}),
-    "request server on sim": (request_server_on_sim, {"batch-the-stream"}),
+    "request server on sim": (request_server_on_sim, {"vectorise"}),
     "validation with gradients": (validation_with_gradients, {"no-grad"}),
     "running loss list": (running_loss_list, {"keep-the-number-not-the-graph"}),
     "zeros in gradients": (zeros_in_gradients, {"zero-grad-to-none", "debug-aids-off"}),

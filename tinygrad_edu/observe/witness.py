@@ -36,11 +36,12 @@ from ..data.timeline import Timeline, passes
 from ..dtypes import is_float
 from ..optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from .counters import buffer_of, bytes_of
+from .profiler.profile import profile
 
-Tree = tuple[Any, ...]  # an operation and the trees of its operands, three deep: ("relu", ("matmul", (), ()))
-DEEP, NOTHING = 3, ()
+Tree = tuple[Any, ...]  # an operation and the trees of its operands: ("relu", ("matmul", (), ()))
+DEEP, NOTHING = 6, ()
 _DATA = os.path.join(PACKAGE, "data") + os.sep
-_MODULE = os.path.join(PACKAGE, "nn", "module.py")
+_MODULE, _LAYERS, _SCALER = (os.path.join(PACKAGE, part) for part in (os.path.join("nn", "module.py"), "nn", "amp"))
 _VIEWS = ("reshape", "unsqueeze", "squeeze", "view", "flatten", "permute", "transpose", "expand", "transfer")
 BEGUN_WITH = 4096  # bytes of a tensor that say whether the same one is moved again
 
@@ -73,6 +74,7 @@ class Place:
     walked: int = 0
     inference: int = 0  # runs of a module in eval mode, or outside the graph
     by_itself: bool = False
+    inside: int = 0  # runs within a module
     sources: set[tuple[int, str]] = field(default_factory=set)  # which operands came from which operations
     _step: int = -1
     _in_step: int = 0
@@ -102,6 +104,7 @@ class Moved:
     count: int = 0
     nbytes: int = 0
     same: int = 0
+    back: int = 0  # of arrays like one that had just come from a device
     created: int = 0  # of tensors that were made on the host and not touched since
     pageable: int = 0
 
@@ -120,10 +123,11 @@ class Witness(Interceptor):
 
     def __init__(self) -> None:
         self._places: dict[Any, Place] = {}
-        self.reads: Counter[Line] = Counter()
+        self.reads: Counter[Any] = Counter()  # by file and row
         self.read_in_step: Counter[Line] = Counter()  # the most in one step
         self.grads_read: Counter[Any] = Counter()  # by file and row
         self.functions: Counter[tuple[str, Line]] = Counter()
+        self.singles: Counter[tuple[str, Line]] = Counter()  # those of a single row
         self.moved: dict[Line, Moved] = {}
         self.clones: dict[Line, list[int]] = {}  # how many there were, their bytes, and how many were written to
         self.zeroed: Counter[Line] = Counter()
@@ -132,6 +136,7 @@ class Witness(Interceptor):
         self.works: list[Work] = []
         self.loaders: list[Timeline] = []
         self.steps = self.walks = self.roots = self.parameters = 0
+        self.modules: dict[int, Any] = {}  # that were called, the outermost ones
         self.aids: Counter[str] = Counter()  # operations under a debugging aid
         self.bad: Line = None  # where the first nan came out
         self.has_bad = False
@@ -142,7 +147,9 @@ class Witness(Interceptor):
         self._reads_now: Counter[Line] = Counter()
         self._trees: dict[int, tuple[weakref.ref[Any], Tree, list[int]]] = {}  # of a result; and its operands' ids
         self._open_nodes: dict[int, Place] = {}
-        self._root_refs: list[weakref.ref[Node]] = []
+        self._losses: dict[Place, list[tuple[weakref.ref[Node], int]]] = {}  # nodes of single numbers, and their steps
+        self._came: set[Any] = set()  # shapes and dtypes of what was copied from devices
+        self._looking = False
         self._expected: set[int] = set()  # numbers of nodes that backward is on its way to
         self._host_data = False
         self._grads: set[int] = set()
@@ -156,6 +163,7 @@ class Witness(Interceptor):
     # The block ------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Witness:
+        sim.finish()  # what was asked for before is none of this program's
         self.works = self._stack.enter_context(sim.log())
         self.loaders = self._stack.enter_context(passes())
         handle = register_optimizer_step_pre_hook(self._before_step)
@@ -168,6 +176,8 @@ class Witness(Interceptor):
         super()._leave(kind, error, traceback)
         self.seconds = time.perf_counter() - self._began
         self.error = error
+        for place in self._losses:  # without an optimiser, those are kept that backward has not come to
+            self._count_losses(place, lambda node, step: not self.steps and node.number in self._open_nodes)
         self._end_step()
         self._stack.close()
         for held in (self._trees, self._open_nodes, self._created, self._cloned):
@@ -207,6 +217,9 @@ class Witness(Interceptor):
         """Note the name, and floats of two widths that meet."""
         line = user_line()
         self.functions[name, line] += 1
+        first = next((o.array for o in operands if isinstance(o, TensorBase)), None)
+        if first is not None and first.size <= (first.shape[-1] if first.ndim else 1):
+            self.singles[name, line] += 1
         floats = {o.array.dtype: o for o in operands if isinstance(o, TensorBase) and is_float(o.array.dtype)}
         if len(floats) > 1 and {"float32", "float64"} <= {str(dtype) for dtype in floats}:
             narrow, wide = floats[np.dtype("float32")], floats[np.dtype("float64")]
@@ -220,6 +233,7 @@ class Witness(Interceptor):
         """Note one operation."""
         tensors = [o for o in call.operands if isinstance(o, TensorBase)]
         trees = tuple([self._tree_of(o) for o in call.operands])
+        name = "piece" if call.op.name == "getitem" and _within(_LAYERS) else call.op.name  # a layer's own doing
         began = time.perf_counter()
         result = proceed()
         seconds = time.perf_counter() - began
@@ -239,10 +253,14 @@ class Witness(Interceptor):
         place.nbytes += bytes_of(result.array)
         place.shape, place.dtype = tuple(result.array.shape), result.array.dtype.name
         place.given = tuple([tuple(o.array.shape) for o in tensors])
-        place.params, place.tree = call.params, (call.op.name, *trees)
+        place.params, place.tree = call.params, (name, *trees)
         place.operands = tuple([None if isinstance(o, TensorBase) else o for o in call.operands])
         place.strides = tuple([_last_stride(o.array) for o in tensors])
         module = _module(call)
+        if module is not None:
+            place.inside += 1
+            root = _root(call)
+            self.modules[id(root)] = root
         if not call.modes.grad or (module is not None and not module.training):
             place.inference += 1
         place.sources |= {(i, op) for i, tree in enumerate(trees) for op in _roots(tree)}
@@ -253,37 +271,39 @@ class Witness(Interceptor):
         if result.node is not None and not isinstance(result.node, Leaf):
             place.graph += 1
             self._open_nodes[result.node.number] = place
+            if not result.array.ndim:
+                self._count_losses(place, lambda node, step: step < self._step or node.number not in self._open_nodes)
+                self._losses.setdefault(place, []).append((weakref.ref(result.node), self._step))
         self._note(call, tensors, result, place)
         return result
 
     def _note(self, call: Call, tensors: list[TensorBase], result: TensorBase, place: Place) -> None:
+        self.aids["checking the guard's arrays"] += call.modes.guard == "verify"
         for one in call.modes.observers:
             if isinstance(one, detect_anomaly):
                 self.aids["anomaly detection"] += 1
+            elif isinstance(one, profile):
+                self.aids["the profiler"] += 1
             elif isinstance(one, autocast) and one.enabled and one.dtype == np.float16:
                 self._half = True
         if call.op.name == "transfer":
             self._transfer(call, tensors[0])
-        elif call.op.name == "clone" and not (tensors[0].requires_grad and tensors[0].is_leaf):
+        elif call.op.name == "clone" and not getattr(tensors[0], "parameter", False):
             found = self.clones.setdefault(call.line, [0, 0, 0])
             found[0], found[1] = found[0] + 1, found[1] + bytes_of(result.array)
             for one in (tensors[0], result):
                 if (buffer := buffer_of(one)) is not None:
                     self._cloned[id(buffer)] = weakref.ref(buffer), call.line
         home = backends.of(result.array)
-        if not self.has_bad and home.readable and not result.array.ndim and is_float(result.array.dtype):
-            value = home.peek(result.array)
-            if not np.isfinite(np.asarray(value, dtype=np.float64)):
-                self.has_bad, self.bad = True, call.line
+        in_graph = result.node is not None and not result.array.ndim and is_float(result.array.dtype)
+        if in_graph and home.readable and not self.has_bad:
+            self.has_bad = bool(np.isnan(np.asarray(home.peek(result.array), dtype=np.float64)))
+            self.bad = call.line
 
     def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Note which results backward comes back to, and the time it takes there."""
         if node.number not in self._expected:
             self.walks += 1
-            self._root_refs = [ref for ref in self._root_refs if ref() is not None]
-            self.roots = max(self.roots, len(self._root_refs))
-            self._root_refs.append(weakref.ref(node))
-            self.root_line = node.line
         began = time.perf_counter()
         found = proceed()
         place = self._open_nodes.pop(node.number, None)
@@ -299,10 +319,14 @@ class Witness(Interceptor):
         self._host_data = what == "data"
         if what == "tensor" and given and isinstance(given[0], TensorBase) and given[0].array.size == 1:
             line = user_line()
-            self.reads[line] += 1
-            self._reads_now[line] += 1
-        elif what == "grad":
+            if not _within(_SCALER):
+                self.reads[self.row(line)] += 1
+                self._reads_now[line] += 1
+        elif what == "grad" and not self._looking:
             self.grads_read[self.row(user_line())] += 1
+            self._looking = True  # it is read again here
+            self._grads.add(id(given[0].grad))
+            self._looking = False
 
     def made(self, array: Any, why: str) -> None:
         """Note what was made on the host."""
@@ -333,6 +357,9 @@ class Witness(Interceptor):
                 self.zeroed[call.line] += bytes_of(call.target.array)
 
     def _transfer(self, call: Call, x: TensorBase) -> None:
+        kind = x.array.shape, str(x.array.dtype)
+        if type(x.array) is not np.ndarray:
+            self._came.add(kind)
         if type(x.array) is not np.ndarray or x.array.size < 2 or _within(_MODULE):
             return  # a parameter goes there once, with its module
         found = self.moved.setdefault(call.line, Moved(call.line))
@@ -344,6 +371,9 @@ class Witness(Interceptor):
         made = self._created.get(id(buffer))
         same = key in self._moved_bytes and bool((flat != flat[0]).any())  # a constant is not known by its values
         found.same += same
+        if kind in self._came:
+            self._came.discard(kind)
+            found.back += 1
         found.created += not same and made is not None and made() is buffer and bytes_of(buffer) == array.nbytes
         self._moved_bytes.add(key)
 
@@ -357,6 +387,14 @@ class Witness(Interceptor):
             self.vanished.setdefault(user_line(), []).append(share)
         self.steps += 1
         self._end_step()
+
+    def _count_losses(self, place: Place, done: Callable[[Node, int], bool]) -> None:
+        """How many graphs of single numbers from this line are alive that should be ``done`` with."""
+        there = self._losses.get(place, [])
+        there[:] = [one for one in there if one[0]() is not None]
+        alive = sum(done(node, step) for ref, step in there if (node := ref()) is not None)
+        if alive > self.roots:
+            self.roots, self.root_line = alive, place.line
 
     def _end_step(self) -> None:
         self._step += 1
@@ -396,6 +434,14 @@ def _within(path: str) -> bool:
 def _module(call: Call) -> Any:
     """The innermost module in which an operation runs; None outside."""
     return getattr(call.modes.scope, "module", None)
+
+
+def _root(call: Call) -> Any:
+    """The outermost module in which an operation runs."""
+    scope: Any = call.modes.scope
+    while scope.parent is not None:
+        scope = scope.parent
+    return scope.module
 
 
 def _last_stride(array: Any) -> int:

@@ -13,17 +13,14 @@
 from __future__ import annotations
 
 import json
-import sys
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..common.blocks import block
-from ..common.lines import Line, describe_line, own
+from ..common.lines import describe_line
 from ..common.wording import plural, seconds_text
 from ..compiler import traces
-from ..nn import UnregisteredWarning
 from . import registry
 from .signs import Seen, Sign
 
@@ -46,7 +43,8 @@ class Advice:
     def cost(self) -> str:
         """What the habit cost, in words, and how that is known."""
         known = "simulated" if self.sign.virtual else "measured, watched"
-        time = f"{seconds_text(self.sign.seconds)} of this run ({known}), {self.share:.0%}" if self.sign.seconds else ""
+        spent = f"at most {seconds_text(self.sign.seconds)} of this run ({known}), {self.share:.0%}"
+        time = spent if self.sign.seconds else ""
         return "; ".join(part for part in (time, self.sign.saves) if part)
 
     @property
@@ -73,6 +71,8 @@ class Report(list[Advice]):
     def text(self) -> str:
         """The report, line by line."""
         ran = f"{plural(self.watched, 'operation')} watched in {seconds_text(self.seconds)}"
+        if not self.watched:
+            return "Nothing was watched: no operation ran in this thread."
         if not self:
             return f"No tip applies that shows in a run: {ran}."
         rows = [f"{plural(len(self), 'tip')} {'applies' if len(self) == 1 else 'apply'} ({ran}):"]
@@ -110,29 +110,12 @@ def advise() -> Iterator[Report]:
     by some microseconds each, so costs are shares of this run. Only the thread that entered the block is watched.
     """
     report, seen = Report(), Seen()
-    show = warnings.showwarning
-
-    def noticed(message: Any, category: Any, *rest: Any, **named: Any) -> None:
-        if issubclass(category, UnregisteredWarning):
-            seen.unregistered.append((_warned_line(), str(message).partition(". ")[0]))
-        show(message, category, *rest, **named)
-
-    with traces() as seen.traces, warnings.catch_warnings():
-        warnings.showwarning = noticed
-        warnings.filterwarnings("always", category=UnregisteredWarning)
+    with traces() as seen.traces:
         try:
             with seen:
                 yield report
         finally:
             _fill(report, seen)
-
-
-def _warned_line() -> Line:
-    """The line of the program at which a warning is being shown."""
-    frame: Any = sys._getframe(1)
-    while frame.f_back is not None and (own[frame.f_code.co_filename] or frame.f_code.co_filename == warnings.__file__):
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
 
 
 def _fill(report: Report, seen: Seen) -> None:

@@ -16,6 +16,7 @@ LOSSES = (
     "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
 )  # fmt: skip
+_ARRANGING = {"getitem", "stack", "reshape", "unsqueeze", "transfer"}
 _NO_READING = ("synchronize", "copy to device", "empty_cache", "reserve")
 
 
@@ -35,12 +36,26 @@ class Sign:
 
 
 class Seen(Witness):
-    """What a program did, with what tips need besides: compiled functions, and layers in plain lists."""
+    """What a program did, with the compiled functions that were recorded."""
 
     def __init__(self) -> None:
         super().__init__()
         self.traces: list[tuple[Any, Any]] = []
-        self.unregistered: list[tuple[Line, str]] = []
+
+    def fed_by_the_program(self, place: Place) -> bool:
+        """Whether an operation outside of modules made what this one was given, from results perhaps."""
+        fed = {op for operand, op in place.sources if operand == 0} - {
+            "getitem",
+            "stack",
+            "reshape",
+            "unsqueeze",
+            "transfer",
+        }
+        return any(one.op in fed and one.inside < one.count for one in self.places)
+
+    def ops_at(self, line: Line) -> set[str]:
+        """The operations of this row."""
+        return {place.op for place in self.places if self.row(place.line) == self.row(line)}
 
     def seconds_at(self, line: Line) -> float:
         """What all operations of this line took."""
@@ -72,9 +87,9 @@ def one_row(place: Place) -> bool:
 
 def host_waits(seen: Seen) -> Iterator[tuple[Line, int, float]]:
     """Where the host waited for a simulated device to read something: the line, how often, and virtual seconds."""
-    found: dict[Line, list[float]] = {}
+    found: dict[Any, list[Any]] = {}
     for work in seen.works:
         if work.kind == "wait" and work.name not in _NO_READING:
-            entry = found.setdefault(work.line, [0, 0])
-            entry[0], entry[1] = entry[0] + 1, entry[1] + work.duration / 1e9
-    return ((line, int(count), seconds) for line, (count, seconds) in found.items())
+            entry = found.setdefault(seen.row(work.line), [work.line, 0, 0.0])
+            entry[1], entry[2] = entry[1] + 1, entry[2] + work.duration / 1e9
+    return ((line, count, seconds) for line, count, seconds in found.values())

@@ -48,7 +48,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
         index = place.params["index"] if place.params.get("copies") else ()
         row: Any = next((np.asarray(one) for one in index if getattr(one, "ndim", 0) == 1), np.zeros(0))
         steps: Any = np.unique(np.diff(row)) if row.dtype.kind == "i" and len(row) >= 8 else ()
-        if place.count >= 4 and len(steps) == 1 and steps[0] != 0:
+        if place.nbytes >= 16_000 and len(steps) == 1 and steps[0] != 0:
             told = f"{place.count} copies by a list of places that a slice names, too"
             yield Sign(place.line, told, place.seconds, saves=f"{bytes_text(place.nbytes)} copied")
 

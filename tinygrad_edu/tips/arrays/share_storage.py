@@ -36,7 +36,7 @@ def new_bytes(result: Result) -> str:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for line, (count, nbytes, written) in seen.clones.items():
-        if count >= 4 and nbytes >= 64_000 and not written:
+        if nbytes >= 64_000 and not written:
             told = f"{count} clones, and nothing was written to them or to what they came from"
             yield Sign(line, told, seen.seconds_at(line), saves=f"{bytes_text(nbytes)} copied")
 

@@ -58,9 +58,9 @@ def picture() -> dict[str, Any]:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    for (name, line), count in seen.functions.items():
-        if name in LOSSES and count >= 16 * max(1, seen.steps, seen.walks):
-            yield Sign(line, f"{name} was called {count} times, for each sample by itself", seen.seconds_at(line))
+    for (name, line), count in seen.singles.items():
+        if name in LOSSES and count >= 16 * max(1, seen.steps):
+            yield Sign(line, f"{name} was called {count} times, for one sample each", seen.seconds_at(line))
 
 
 TIP = Tip(

@@ -8,7 +8,7 @@ from typing import Any
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
-from tinygrad_edu.tips.signs import Seen, Sign
+from tinygrad_edu.tips.signs import PRODUCTS, Seen, Sign
 
 
 def inputs(generator: tg.Generator, n: int, weights: str) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def alive(result: Result) -> str:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    for place in seen.places:
-        if place.graph >= 8 and not place.walked and (place.graph >= 32 or place.nbytes > 1000 * place.count):
+    for place in seen.at(*PRODUCTS):
+        if place.graph >= 2 and not place.walked and seen.error is None:
             told = f"{place.graph} results of {place.op} were kept for backward, which never came"
-            yield Sign(place.line, told, 0.2 * seen.seconds_at(place.line), saves="the memory of the graph")
+            yield Sign(place.line, told, saves="the memory of the graph, and some time for each operation")
 
 
 TIP = Tip(

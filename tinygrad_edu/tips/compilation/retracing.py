@@ -58,12 +58,14 @@ def how_often(result: Result) -> str:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    functions = {id(function): function for function, _ in seen.traces}
-    for key in functions:
-        made = [trace for function, trace in seen.traces if id(function) == key]
-        if len(made) >= 4:
-            told = f"{len(made)} programs were recorded for one function"
-            yield Sign(None, told, sum(trace.seconds for trace in made[1:]))
+    made: dict[Any, list[Any]] = {}
+    for function, trace in seen.traces:
+        code = getattr(function._function, "__code__", function)  # compiled anew, it is the same function
+        made.setdefault(code, []).append(trace)
+    for traces in made.values():
+        if len(traces) >= 4:
+            told = f"{len(traces)} programs were recorded for one function"
+            yield Sign(None, told, sum(trace.seconds for trace in traces[1:]))
 
 
 TIP = Tip(

@@ -57,8 +57,8 @@ def needs(result: Result) -> str:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.at("softmax"):
-        square = len(place.shape) > 1 and place.shape[-1] == place.shape[-2] >= 256
-        if square and "matmul" in str(place.tree):
+        square = len(place.shape) > 1 and place.shape[-1] == place.shape[-2] >= 128
+        if square and ("matmul" in str(place.tree) or "einsum" in str(place.tree)):
             told = f"a softmax over {place.shape[-1]} × {place.shape[-1]} scores of a product"
             yield Sign(place.line, told, place.seconds, saves=f"{bytes_text(place.nbytes // place.count)} of scores")
 

@@ -56,9 +56,13 @@ def agree(result: Result) -> str:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.at("mul"):
-        if place.count >= 4 and place.by_itself and (place.came_from(0, "sigmoid") or place.came_from(1, "sigmoid")):
-            told = f"x * sigmoid(x), which is silu(x), was computed {place.count} times as two operations"
-            yield Sign(place.line, told, place.seconds)
+        ops = seen.ops_at(place.line)
+        silu = place.by_itself and (place.came_from(0, "sigmoid") or place.came_from(1, "sigmoid"))
+        relu = place.by_itself and place.came_from(1, "gt")
+        gelu = "erf" in ops or ({"tanh", "add"} <= ops and "pow" in ops)
+        if (silu or relu or gelu) and not ops & {"linear", "matmul"}:
+            told = f"an activation was computed {place.count} times from its formula, operation by operation"
+            yield Sign(place.line, told, seen.seconds_at(place.line))
 
 
 TIP = Tip(

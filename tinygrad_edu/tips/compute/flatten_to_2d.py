@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
+from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
 from tinygrad_edu.tips.signs import Seen, Sign
 
@@ -40,9 +42,11 @@ def picture() -> dict[str, Any]:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    for place in seen.at("einsum"):
-        if place.count >= 4 and len(place.given) == 2 and len(place.given[0]) > 2 and len(place.given[1]) == 2:
-            yield Sign(place.line, f"einsum ran {place.count} times where one matrix product would do", place.seconds)
+    for place in seen.at("mul"):
+        size, operands = math.prod(place.shape), [math.prod(shape) for shape in place.given]
+        if len(operands) == 2 and size >= 8 * max(operands) and size >= 10_000 and "sum" in seen.ops_at(place.line):
+            told = f"all {size:,} products were made, and then added up"
+            yield Sign(place.line, told, seen.seconds_at(place.line), saves=f"{bytes_text(4 * size)} of products")
 
 
 TIP = Tip(

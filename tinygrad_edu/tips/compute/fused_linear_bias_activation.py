@@ -51,7 +51,8 @@ def written(result: Result) -> str:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.at("add"):
-        if place.count >= 8 and place.came_from(0, "matmul") and len(place.given) > 1 and len(place.given[1]) == 1:
+        bias = place.came_from(0, "matmul") and len(place.given) > 1 and len(place.given[1]) == 1
+        if bias and not place.graph:
             yield Sign(place.line, f"a bias was added to a product {place.count} times, as an operation", place.seconds)
 
 

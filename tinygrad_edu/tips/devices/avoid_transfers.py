@@ -42,9 +42,11 @@ def times(result: Result) -> float:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for moved in seen.moved.values():
-        if moved.same >= 4 and moved.same > moved.created:
-            told = f"{moved.same} of {moved.count} copies moved what had been moved before"
-            spent = sum(w.duration for w in seen.works_at(moved.line) if w.kind == "copy") / 1e9
+        if moved.back >= 2 or (moved.same >= 4 and moved.same > moved.created):
+            again, why = (moved.back, "come from there") if moved.back >= 2 else (moved.same, "been moved before")
+            works = [w for w in seen.works_at(moved.line) if w.kind == "copy" and w.lane != "host"]
+            told = f"{again} of {moved.count} copies moved what had {why}"
+            spent = sum(w.duration for w in works) / 1e9
             yield Sign(moved.line, told, spent, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
 
 

@@ -35,13 +35,13 @@ def bound(result: Result) -> str:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
+    machine = tg.sim.machine()
     for place in seen.places:
-        if place.device != "cpu" and place.most >= 32 and place.op not in ("getitem", "transfer", "reshape"):
+        if place.device != "cpu" and place.most >= 24 and place.op not in ("getitem", "transfer", "reshape"):
             works = [w for w in seen.works_at(place.line) if w.kind == "kernel"]
-            floor = tg.sim.machine()["floor"]
-            if works and sum(w.duration for w in works) < 1.5 * floor * len(works):
-                launch = tg.sim.machine()["launch"] * len(works) / 1e9
-                yield Sign(place.line, f"{place.most} launches of kernels with next to no work", launch, virtual=True)
+            if works and sum(w.duration for w in works) < 1.5 * machine["floor"] * len(works):
+                told = f"{len(works)} launches of kernels with next to no work"
+                yield Sign(place.line, told, machine["launch"] * len(works) / 1e9, virtual=True)
 
 
 TIP = Tip(

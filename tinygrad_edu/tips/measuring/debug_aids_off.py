@@ -59,8 +59,9 @@ def times_locked(result: Result) -> str:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for name, count in seen.aids.items():
-        if count >= 200:
-            yield Sign(seen.places[0].line, f"{name} was on for {count} operations", 0.3 * seen.seconds)
+        if count >= 8:
+            told = f"{name} was on for {count} operations"
+            yield Sign(seen.places[0].line, told, saves="some time for each operation")
 
 
 TIP = Tip(

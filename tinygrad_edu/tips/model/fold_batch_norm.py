@@ -52,7 +52,7 @@ def guide(conv: Any, bn: Any, x: Tensor) -> Tensor:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.at("batch_norm_eval"):
-        if 4 <= place.count == place.inference and place.came_from(0, "conv2d", "conv1d", "linear"):
+        if place.count == place.inference and place.came_from(0, "conv2d", "conv1d", "linear"):
             yield Sign(place.line, f"batch norm ran {place.count} times after a layer, in inference", place.seconds)
 
 

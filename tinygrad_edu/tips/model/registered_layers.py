@@ -65,8 +65,17 @@ def layer(w: Tensor) -> Tensor:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    for line, told in seen.unregistered:
-        yield Sign(line, told, saves="layers that are never trained")
+    for module in [part for root in seen.modules.values() for part in root.modules()]:
+        known = {id(part) for part in module.modules()}
+        for name, value in vars(module).items():
+            lost = [one for one in value if isinstance(one, nn.Module) and id(one) not in known] if plain(value) else []
+            if lost:
+                told = f"{type(module).__name__}.{name} is a plain {type(value).__name__} of {len(lost)} layers"
+                yield Sign(None, told, saves="layers that are never trained, saved or moved")
+
+
+def plain(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
 
 
 TIP = Tip(

@@ -58,7 +58,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
     for line, (name, count, narrow) in seen.widened.items():
         if narrow >= 1000:
             told = f"{name} widened float32 to float64, {count} times"
-            yield Sign(line, told, seen.seconds_at(line) / 2, saves=f"{bytes_text(narrow)} too many there")
+            yield Sign(line, told, seen.seconds_at(line), saves=f"{bytes_text(narrow)} too many there")
 
 
 TIP = Tip(
