@@ -63,6 +63,8 @@ NEIGHBOURS = {
     ("observe", "data"): "the passes over a data set, and how long they waited",
     ("observe", "nn"): "memory is told apart by owners: the parameters of modules",
     ("observe", "optim"): "and what optimisers keep",
+    ("distributed", "nn"): "a model on every worker",
+    ("distributed", "data"): "a part of the data set for each worker",
     ("observe", "amp"): "what autocast widens is meant",
     ("lessons", "views"): "a check may show a figure",
     ("views", "tips"): "a tip is drawn",

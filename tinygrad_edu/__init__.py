@@ -94,7 +94,7 @@ _LATER = {
 _PUBLIC = "amp data distributions guard jit linalg metrics nn optim random state training".split()
 _MODULES = [
     *_PUBLIC,
-    *"accelerator backends compiler cuda errors lessons observe settings sim tips utils views".split(),
+    *"accelerator backends compiler cuda distributed errors lessons observe settings sim tips utils views".split(),
 ]
 _HERE = (
     "Tensor as_tensor autograd bool device double dtypes e enable_grad float float16 float32 float64 from_numpy "

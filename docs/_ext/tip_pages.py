@@ -13,7 +13,6 @@ from tinygrad_edu.common.wording import ratio_with_spread, seconds_text
 from tinygrad_edu.tips import GUIDES, THEMES, Claim, Size, Tip, all_tips, run, source_of
 from tinygrad_edu.tips.facts import FACTS
 from tinygrad_edu.tips.guides import SECTIONS
-from tinygrad_edu.tips.planned import NEEDS, PLANNED
 from tinygrad_edu.tips.words import claimed, context_text, letters_of
 from tinygrad_edu.views.board import Drawing
 from tinygrad_edu.views.marks import freeze
@@ -31,8 +30,8 @@ every machine, and `tinygrad-edu tips check` checks them. Time is measured on yo
 `tinygrad-edu tips run SLUG`, or by `show_tip(slug)` in a notebook, where you predict first.
 
 See also the tips [by source](sources.md), [by symptom](symptoms.md) and [by the headings of their guides](guides.md),
-those that [a run of your program can show to apply](advised.md), [what is counted](facts.md) and [all that are
-planned](catalogue.md).
+those that [a run of your program can show to apply](advised.md), [what is counted](facts.md) and
+[all claims](catalogue.md).
 """
 COUNTED = """# What is counted
 
@@ -45,8 +44,8 @@ The name is what a `Claim` takes, and the key in the output of `tinygrad-edu tip
 """
 CATALOGUE = """# The whole catalogue
 
-All tips of the five guides, those that are here and those to come. A is what to replace, B what to use, and the
-claim is what is [checked](facts.md): where nothing else is said, A and B also give the same numbers.
+All tips of the five guides. B is what to use, and the claim is what is [checked](facts.md): where nothing else is said,
+A and B also give the same numbers.
 """
 LEXERS = {
     "PyTorch": "python",
@@ -217,19 +216,16 @@ def listing(title: str, groups: Mapping[str, list[Tip]]) -> str:
 
 
 def catalogue(tips: Iterable[Tip]) -> str:
-    """Every tip in a table by theme, and what the machine that runs tips has still to learn."""
+    """Every tip in a table by theme, with its claims."""
     there = {tip.slug: tip for tip in tips}
-    parts = [CATALOGUE, f"**{len(there)} are here, {len(PLANNED)} are to come.**\n"]
+    parts = [CATALOGUE, f"There are {len(there)}.\n"]
     for theme, words in THEMES.items():
-        rows = ["| tip | B; of planned ones A → B | claim | needs |", "|---|---|---|---|"]
+        rows = ["| tip | B | claim |", "|---|---|---|"]
         for tip in (tip for tip in there.values() if tip.theme == theme):
             claims = "; ".join(claim(tip, one).partition(". Measured")[0] for one in tip.claims)
-            rows.append(f"| [{tip.slug}]({tip.slug}.md) | {tip.title} | {claims or outcomes(tip)} | here |")
-        for row in (row for row in PLANNED if row.theme == theme):
-            rows.append(f"| {row.slug} | {row.a} → {row.b} | {row.claim} | {', '.join(row.needs) or 'nothing new'} |")
+            rows.append(f"| [{tip.slug}]({tip.slug}.md) | {tip.title} | {claims or outcomes(tip)} |")
         parts.append(f"## {words}\n\n" + "\n".join(rows) + "\n")
-    needs = bullets(f"**{name}**: {words}" for name, words in NEEDS.items())
-    return "\n".join([*parts, f"## What they need\n\nBeside two ways, their counts and the time:\n\n{needs}"])
+    return "\n".join(parts)
 
 
 def advised(tips: Iterable[Tip]) -> str:
@@ -238,12 +234,11 @@ def advised(tips: Iterable[Tip]) -> str:
     return listing("Tips that a run can show to apply", groups)
 
 
-def guides(tips: Iterable[Tip]) -> str:
+def guides() -> str:
     """Every heading of the five guides, and each block of code, with its tips."""
-    known = {tip.slug: tip for tip in tips}
 
     def links(slugs: Iterable[str]) -> str:
-        return ", ".join(f"[{slug}]({slug}.md)" if slug in known else f"{slug} (to come)" for slug in slugs)
+        return ", ".join(f"[{slug}]({slug}.md)" for slug in slugs)
 
     parts = [
         "# The five guides, heading by heading\n\nThe tips come from five guides. Here is each heading, and "
@@ -293,7 +288,7 @@ def pages() -> dict[str, str]:
         "catalogue.md": catalogue(tips),
         "facts.md": facts(),
         "advised.md": advised(tips),
-        "guides.md": guides(tips),
+        "guides.md": guides(),
         "symptoms.md": listing("Tips by symptom", {s: [t for t in tips if s in t.symptoms] for s in symptoms}),
     }
     drawn = {name: svg for tip in tips for name, svg in pictures(tip).items()}

@@ -20,7 +20,8 @@ from tinygrad_edu.errors import ArgumentError, DeviceError, OutOfMemoryError
 HERE = "tinygrad_edu.compat.torch"
 OURS = [
     "optim", "optim.lr_scheduler", "utils.data", "utils.data.sampler", "utils.checkpoint", "nn.init", "nn.utils",
-    "nn.utils.rnn", "nn.modules.module", "amp", "profiler", "distributions", "linalg", "backends.cudnn",
+    "nn.utils.rnn", "nn.modules.module", "amp", "profiler", "distributed", "utils.data.distributed", "distributions",
+    "linalg", "backends.cudnn",
 ]  # fmt: skip
 
 
@@ -147,6 +148,8 @@ def test_data_parallel(torch: Any) -> None:
     np.testing.assert_array_equal(model(x).detach(), inner(x).detach())
     assert model.module is inner
     assert [*model.state_dict()] == ["module.weight", "module.bias"]
+    assert torch.nn.parallel.DataParallel is torch.nn.DataParallel
+    assert torch.nn.parallel.DistributedDataParallel is tg.distributed.DistributedDataParallel
 
 
 def test_precision_of_products_is_that_of_the_simulated_device(torch: Any) -> None:

@@ -21,7 +21,9 @@ _OURS = TORCH.partition(".")[0]
 _HERE = Path(__file__).with_name("torch")
 
 # What PyTorch has too. Other modules of this package must not appear under its name.
-SAME = frozenset("amp autograd backends cuda distributions jit linalg nn optim profiler random utils".split())
+SAME = frozenset(
+    "amp autograd backends cuda distributed distributions jit linalg nn optim profiler random utils".split()
+)
 
 
 class _Same(Loader):

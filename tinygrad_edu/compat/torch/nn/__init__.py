@@ -9,7 +9,7 @@ from ....nn import Module, loss
 from ..older import reduction as _reduction
 from . import functional
 
-__all__ = ["DataParallel", "functional", *_nn.__all__]  # noqa: PLE0604
+__all__ = ["DataParallel", "functional", "parallel", *_nn.__all__]  # noqa: PLE0604
 
 
 class DataParallel(Module):
@@ -38,3 +38,6 @@ def __getattr__(name: str) -> Any:
         found = _taking_older(found)
     globals()[name] = found  # one class for one name
     return found
+
+
+from . import parallel  # noqa: E402  (it has the class above)

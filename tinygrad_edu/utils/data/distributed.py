@@ -1,0 +1,5 @@
+"""PyTorch's path to the sampler of `tinygrad_edu.distributed`."""
+
+from ...distributed import DistributedSampler
+
+__all__ = ["DistributedSampler"]
