@@ -2,8 +2,8 @@
 
 The engine, from the bottom up: ``common``, ``errors``, ``settings``, ``dtypes``, ``backends``, ``core``, ``inputs``,
 ``ops``, ``autograd``, ``guard``, ``linalg``, ``tensor``. The library: ``nn``, ``optim``, ``distributions``, ``data``,
-``state``, ``metrics``, ``training``, ``compiler``, ``observe``, ``utils``. Teaching: ``tips``, ``views``, ``lessons``,
-``cli``.
+``state``, ``metrics``, ``training``, ``compiler``, ``observe``, ``distributed``, ``utils``, ``compat``. Teaching:
+``tips``, ``views``, ``lessons``, ``cli``.
 
 Submodules load when they are first used, so ``import tinygrad_edu`` costs little more than ``import numpy``.
 """

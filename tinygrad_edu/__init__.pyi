@@ -10,6 +10,7 @@ from . import backends as backends
 from . import compiler as compiler
 from . import cuda as cuda
 from . import data as data
+from . import distributed as distributed
 from . import distributions as distributions
 from . import dtypes as dtypes
 from . import errors as errors
