@@ -42,6 +42,16 @@ def test_a_cure_of_a_switch_gives_what_was_given() -> None:
         assert one.function(*plain).item() == one.function(*cured).item()
 
 
+@pytest.mark.parametrize("name", ledger.SERIES)
+def test_with_a_cure_the_calls_begin_again_and_those_to_come_are_hidden(name: str) -> None:
+    state = ledger.predict(ledger.go(ledger.chosen(name), 3), HIT)
+    for changed in (ledger.cure(state), ledger.cure(ledger.cure(state))):
+        assert changed.at == 1 and not changed.said
+        assert f"{len(changed.all) - 1} calls still to come" in ledger.text(changed)
+        assert "all calls" not in ledger.why(ledger.go(changed, 2)), "what it comes to is told after the last"
+    assert "all calls" in ledger.why(ledger.go(ledger.cure(state), MOST)) or name == "sentences"
+
+
 def test_the_price_is_counted() -> None:
     one = ledger.SERIES["batches with a remainder"]
     rows = [(len(a[0]), len(b[0])) for a, b in zip(one.calls(), one.cured(), strict=True)]

@@ -42,16 +42,16 @@ def why(state: LedgerState) -> str:
         return "At the first call nothing is known, so the function **is recorded**."
     if any(not one.key for one in state.shown):
         return f"After {limit()} programs the compiler **gives up** and runs the function as it is written."
-    if state.cured and SERIES[state.name].dynamic:
+    if any(one.reason and not one.made for one in state.shown):
         return "Two recordings tell **what follows from the length**; for another length the numbers are filled in."
-    if state.cured:
+    if state.cured and state.at == len(state.all):
         price = SERIES[state.name].price
-        one = "one program serves" if state.made == 1 else f"{state.made} programs serve"
-        return f"The calls have **the same key** now, so {one} them all{f'; {price}' if price else ''}."
+        one = "One program serves" if state.made == 1 else f"{state.made} programs serve"
+        return f"**{one} all calls** now{f'; {price}' if price else ''}."
     last = state.shown[-1]
     if last.made:
-        return "Its key is **a new one**, so no program is there, and the function is recorded again."
-    return "Its key is **known**: shapes, dtypes and Python's values are those of an earlier call."
+        return "A program is kept for **what it was recorded with**, and this is new: the function is recorded again."
+    return "Shapes, dtypes and Python's values are **those of an earlier call**, whose program runs."
 
 
 def totals(state: LedgerState) -> str:
