@@ -132,6 +132,8 @@ BOUNDS_WRONG: dict[str, list[tuple[Any, str]]] = {
         ((lambda x: x.cumsum(0).cumsum(0).cumsum(0).cumsum(0).cumsum(0), 5, 5), "5 launches: nothing is gained"),
         ((lambda x: x + 1 + 1 + 1 - 1 - 1, 5, 1), "these are add and sub only"),
         ((_mine, 5, 1), "its recording does not have 5"),
+        ((_mine, ..., 2), "predict two whole numbers"),
+        ((lambda x: x.reshape(10, 100).abs().exp() * 2 + 1 - x.mean(), 7, 5), "are in one kernel"),
         ((_mine, 6, 2), "mul (v1) and add (v2) are in one kernel"),
         ((_centred, 4, 2), "a mean is two"),
         ((_centred, 6, 2), "v1 is one by itself: sum does not work"),

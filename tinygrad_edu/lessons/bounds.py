@@ -138,6 +138,8 @@ def _my_own(answer: Any) -> str:
     if not isinstance(answer, (tuple, list)) or len(answer) != 3 or not callable(answer[0]):
         return "give your function and two numbers: answer = (mine, 20, 9)."
     function, before, after = answer
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in (before, after)):
+        return "predict two whole numbers: answer = (mine, 20, 9)."
     try:
         program = trace(function, 0.5 * ones(1000))
     except TraceError as error:

@@ -186,10 +186,10 @@ def miscounted(program: Program, before: int, after: int) -> str:
         if odd is not None:
             return f"{told}{odd.outs[0]} is one by itself: {alone(odd)}."
         return f"{told}what does not work number by number parts those before it from those behind it."
-    if len(program.equations) > len(singles) + sum(map(len, kernels)):
-        left = {one.name for one in program.equations}
-        twice = next((one for one in sorted(left) if _times(program, one) > _times(compiled, one)), "one")
-        return f"{told}{twice} is written more often than it is computed: equal operations run once."
+    names = sorted({one.name for one in program.equations} - VIEWS)
+    gone = next((name for name in names if _times(program, name) > _times(compiled, name)), "")
+    if gone or not kernels:
+        return f"{told}{gone} is computed less often than it is written: equal operations run once."
     one, other = (f"{part.name} ({part.outs[0]})" for part in max(kernels, key=len)[:2])
     return f"{told}{one} and {other} are in one kernel, since their results have one shape."
 

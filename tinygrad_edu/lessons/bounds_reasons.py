@@ -16,8 +16,8 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "memory**.",
     },
     "one_step": {
-        "longer": "NumPy is called as often as before. And each time, the program must first check that it fits "
-        "the arguments: **one step does not repay that check**.",
+        "longer": "NumPy is called as often as before, and each time the program first checks that it fits: **one "
+        "step does not repay that**.",
         "about as long": "It saves what the library does for each operation, but must first check that it fits.",
         "half as long": "It saves what the library does for each operation, half of a start. But to call the program "
         "takes as long as several starts.",
@@ -43,8 +43,8 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "6": "A number of Python **becomes a constant of the program**: for another number it would be wrong.",
     },
     "faster_chip": "Only **the product of two matrices**, limited by arithmetic. The others wait for a start or bytes.",
-    "crossing": "Where moving them takes as long as a start: **1,250 numbers of 8 bytes** at part 1's 10 GB/s, ten "
-    "times as many at 100 GB/s, from a cache.",
+    "crossing": "Where moving takes as long as a start: **1,250 numbers of 8 bytes** at 10 GB/s, ten times as many at "
+    "a cache's 100.",
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
     "which_tool": "Bytes limit large arrays: merge. Starts limit small ones: fewer calls, many steps in a "
     "program. Arithmetic limits large products: **fewer bits, a faster machine**.",

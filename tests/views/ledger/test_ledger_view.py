@@ -107,7 +107,16 @@ def test_after_the_limit_the_function_runs_as_it_is_written() -> None:
     assert [one.key for one in records] == [*range(1, LIMIT + 1), 0, 0, 0]
     assert all(missed(one) for one in records) and f"{LIMIT} programs were made already" in records[-1].reason
     state = ledger.LedgerState("", records, at=len(records))
-    assert "gives up" in ledger.why(state) and "runs as it is written" in ledger.text(state)
+    assert ledger.why(state).startswith(f"A function gets {LIMIT} programs.")
+    assert "runs as it is written" in ledger.text(state)
+    back = ledger.play(lambda x: x * 2, [(tg.ones(n),) for n in (*range(1, LIMIT + 3), 1)])
+    assert [one.key for one in back[-2:]] == [0, 1], "the programs that there are still serve"
+
+
+def test_a_branch_is_no_matter_of_how_many_programs_there_are() -> None:
+    records = ledger.play(lambda x: x * 2 if x.sum().item() > 0 else x, [(tg.ones(2),)] * 2)
+    why = ledger.why(ledger.LedgerState("", records, at=2))
+    assert "There can be no program" in why and "programs." not in why
 
 
 def test_predictions_are_kept_and_counted() -> None:

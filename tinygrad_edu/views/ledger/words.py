@@ -41,7 +41,9 @@ def why(state: LedgerState) -> str:
     if not state.at or state.at == 1:
         return "At the first call nothing is known, so the function **is recorded**."
     if any(not one.key for one in state.shown):
-        return f"After {limit()} programs the compiler **gives up** and runs the function as it is written."
+        if any("programs were made already" in one.reason for one in state.shown):
+            return f"A function gets {limit()} programs. A call that none of them fits **runs as it is written**."
+        return "There can be no program for such a call: the function **runs as it is written**."
     if any(one.reason and not one.made for one in state.shown):
         return "Two recordings tell **what follows from the length**; for another length the numbers are filled in."
     if state.cured and state.at == len(state.all):
