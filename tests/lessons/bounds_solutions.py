@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import tinygrad_edu as tg
-from tinygrad_edu.lessons.bounds_programs import padded
+from tinygrad_edu.lessons.bounds_programs import chain, padded
 
 BOUNDS_SOLUTIONS: dict[str, str] = {
     "which_cost": 'answer = "sbab"',
@@ -19,7 +19,7 @@ def limited(x):
 
 answer = limited""",
     "one_program": """
-from tinygrad_edu.lessons.bounds_programs import padded
+from tinygrad_edu.lessons.bounds_programs import chain, padded
 
 def total(f, batches, rates):
     found = 0.0
@@ -61,6 +61,10 @@ def _recompiled(f: Any, batches: Any, rates: Any) -> Any:
 
 def _mine(x: Any) -> Any:
     return ((x * x + 1).sqrt() - x).exp() * 0.5
+
+
+def _centred(x: Any) -> Any:
+    return ((x - x.mean()).abs() + 1).exp()
 
 
 def _branching(x: Any) -> Any:
@@ -128,7 +132,17 @@ BOUNDS_WRONG: dict[str, list[tuple[Any, str]]] = {
         ((lambda x: x.cumsum(0).cumsum(0).cumsum(0).cumsum(0).cumsum(0), 5, 5), "5 launches: nothing is gained"),
         ((lambda x: x + 1 + 1 + 1 - 1 - 1, 5, 1), "these are add and sub only"),
         ((_mine, 5, 1), "its recording does not have 5"),
-        ((_mine, 6, 2), "not 2 launches"),
+        ((_mine, ..., 2), "predict two whole numbers"),
+        ((lambda x: x.reshape(10, 100).abs().exp() * 2 + 1 - x.mean(), 7, 5), "are in one kernel"),
+        ((_mine, 6, 2), "mul (v1) and add (v2) are in one kernel"),
+        ((_centred, 4, 2), "a mean is two"),
+        ((_centred, 6, 2), "v1 is one by itself: sum does not work"),
+        ((_centred, 6, 5), "are in one kernel"),
+        ((lambda x: (x * 2).exp() + (x * 2).exp() - x.abs() / x.relu(), 9, 4), "equal operations run once"),
+        ((lambda x: x.reshape(10, 100).abs().exp() * 2 + 1 - x.mean(), 8, 3), "reshape only looks at memory"),
+        ((lambda x: (x**2 + 1).exp().abs() * 2, 5, 1), "this compiler merges no power"),
+        ((lambda x: 0.5 * x * (1 + (0.8 * (x + 0.045 * x * x * x)).tanh()), 9, 1), "'an activation' of the builder"),
+        ((chain, 8, 1), "the chain of part 2"),
     ],
     "quiz_bounds": [
         ("aab", "twice the arithmetic"),

@@ -13,15 +13,20 @@ from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cel
 from tinygrad_edu.common.wording import exact
 from tinygrad_edu.compiler import cost_of, optimised, trace
 from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.lessons import bounds_programs
 from tinygrad_edu.lessons.bounds import LIMITS
 from tinygrad_edu.lessons.bounds_programs import (
     RATES,
+    SIZES,
     WAITING,
     at_rest,
     batches,
+    beside,
     calls,
     chain,
+    crossing,
     launches,
+    merges,
     moved,
     padded,
     product,
@@ -118,8 +123,10 @@ def test_the_chain_is_eight_operations_over_memory_and_one_kernel() -> None:
     assert launches(chain, x) == (8, 1)
     assert moved(chain, x) == (8 * 2 * x.nbytes, 2 * x.nbytes)
     np.testing.assert_allclose(
-        chain(x).numpy(), np.sqrt(np.maximum(np.abs(x.numpy() * 2 + 1) - 3, 0) * 0.5 + 1), rtol=1e-5
+        chain(x).numpy(), np.abs(-(np.abs(x.numpy() * 2 + 1) - 3) * np.float32(0.5) + 1), rtol=1e-5
     )
+    names = [one.name for one in trace(chain, x).equations]
+    assert names == ["mul", "add", "abs", "sub", "neg", "mul", "add", "abs"], "as part 2 lists them"
 
 
 def test_bytes_for_each_number() -> None:
@@ -249,17 +256,71 @@ def test_the_tables_wait_for_both_predictions(capsys: pytest.CaptureFixture[str]
     def mine(x: tg.Tensor) -> tg.Tensor:
         return (x * 2 + 1).exp()
 
-    for answer in (..., mine, (mine,), (mine, ..., ...), (mine, 3, None), (3, 3, 1), (mine, True, 1)):
+    for answer in (..., mine, (mine,), (mine, ..., ...), (mine, 3, None), (3, 3, 1), (mine, 4, 1), (mine, 3, 2)):
         tables(answer)
-        assert capsys.readouterr().out == WAITING + "\n"
-    tables((mine, 4, 2))
+        assert capsys.readouterr().out == WAITING + "\n", "a number that is not final tells nothing"
+    tables((mine, 3, 1))
     out = capsys.readouterr().out
-    assert out.startswith("predicted: 4 operations, then 2 launches\n")
+    assert out.startswith("as recorded:\n") and "held: bytes that results occupy" in out
     assert re.search(
         r"as recorded:\n(.*\n)+3 launches, 3 NumPy calls .*\n\nas compiled:\n(.*\n)+1 launch, 3 NumPy", out
     )
     tables((lambda x: x * 2 if x.sum().item() > 0 else x, 2, 1))
     assert "as recorded" not in capsys.readouterr().out, "the check says why"
+
+
+def test_from_how_many_numbers_on_bytes_limit_is_measured_after_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
+    crossing(...)
+    assert capsys.readouterr().out == "Guess first: put a number in place of the dots.\n"
+    crossing(5000)
+    out = capsys.readouterr().out
+    assert out.startswith("your guess: 5,000 numbers\n") and "measured" in out and "computed" in out
+    rows = re.findall(r"^ *([\d,]+) .* (starting it|moving its bytes|something else)$", out, re.M)
+    assert [int(size.replace(",", "")) for size, _ in rows] == list(SIZES)
+    found = re.search(r"from about ([\d,]+) numbers on \(8 bytes each, at [\d.]+ [MGT]B/s\)", out)
+    assert found is not None
+    from_there = int(found[1].replace(",", ""))
+    for size, limit in zip(SIZES, (limit for _, limit in rows), strict=True):
+        if not 0.9 < size / from_there < 1.1:
+            assert limit in ("something else", "moving its bytes" if size > from_there else "starting it")
+
+
+def test_the_chains_bytes_are_computed_beside_what_is_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside(...)
+    assert capsys.readouterr().out.startswith("Compute first")
+    monkeypatch.setattr(bounds_programs, "SECONDS", 0.05)
+    beside((90, 10))
+    out = capsys.readouterr().out
+    assert re.search(r"^as written +512 MB  yours 90 ms, computed .*, measured .* \(", out, re.M)
+    assert re.search(r"^compiled +64.0 MB  yours 10 ms, computed .*, measured .* \(", out, re.M)
+
+
+def test_a_guess_at_a_kernel_is_judged_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    program = trace(lambda x: (x - x.mean(1, keepdim=True)).tanh() * 2, tg.rand(4, 5))
+
+    def told(guess: Any) -> str:
+        merges(guess, program)
+        return capsys.readouterr().out
+
+    assert "kernel" not in told(...) and "kernel" not in told("v3") and "kernel" not in told(["v9"])
+    right = told(["v3", "v4", "v5"])
+    assert right.startswith("Right.\n") and "v5: f32[4,5] = kernel(v0, v2)" in right
+    assert "v1 stays out: sum does not work number by number." in right
+    assert "v2 stays out: the result of div is [4, 1], not [4, 5]." in right
+    assert told(["v2", "v3", "v4", "v5"]).startswith("Not quite.\n")
+    assert "v3 belongs to it: sub works number by number" in told(["v4", "v5"])
+
+
+def test_the_shape_of_the_result_decides_and_what_stands_between_runs_first() -> None:
+    x, row = tg.rand(4, 5), tg.rand(5)
+    assert launches(lambda x, row: (x + row) * 2 - row, x, row) == (3, 1), "operands of other shapes are merged"
+    assert launches(lambda x: ((x + 1) * x.sum()).exp(), x) == (4, 2), "the sum runs before the kernel"
+    assert launches(lambda x: ((x + 1) * (x + 1).sum()).exp(), x)[1] == 3, "but for one that needs a result of it"
+    assert launches(lambda x: (x * 2).exp() + (x * 2).exp(), x) == (5, 1) and launches(lambda x: x**2 + 1, x) == (2, 2)
+    twice = optimised(trace(lambda x: (x * 2).exp() + (x * 2).exp(), x)).equations[0].body
+    assert twice is not None and len(twice.equations) == 3, "equal operations are computed once"
 
 
 def test_what_is_recorded_reads_as_recorded() -> None:

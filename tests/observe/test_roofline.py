@@ -39,7 +39,8 @@ PEAKS = Peaks("a machine", 100.0, ((40.0, 20.0), (math.inf, 10.0)), 1.0, (("matm
         (Point("add", "", 1, 10, 50, 5.1), (1.0, 5.0, 0.1), "bytes"),
         (Point("matmul", "", 1, 900, 50, 9.1), (3.0, 5.0, 9.0), "arithmetic"),
         (Point("matmul", "", 1, 10, 10, 3.5), (3.0, 0.5, 0.1), "start"),
-        (Point("add", "", 1, 10, 10, 3.1), (1.0, 0.5, 0.1), ELSE),
+        (Point("add", "", 1, 10, 10, 4.7), (1.0, 0.5, 0.1), "start"),
+        (Point("add", "", 1, 10, 10, 4.9), (1.0, 0.5, 0.1), ELSE),
     ],
 )
 def test_what_needs_longest_is_the_bound(point: Point, needs: Any, bound: str) -> None:
@@ -171,11 +172,30 @@ def test_this_machine_is_measured() -> None:
     assert (by_name["mul"].calls, by_name["mul"].flops) == (5, 256) and "h[i] * 2.0" in by_name["mul"].line
     peaks = found.peaks
     known = roofline.peaks()
-    assert (peaks.start, peaks.bandwidths) == (known.start, known.bandwidths), "they are measured once"
+    assert [most for most, _ in peaks.bandwidths] == [most for most, _ in known.bandwidths]
+    assert all(now >= before for (_, now), (_, before) in zip(peaks.bandwidths, known.bandwidths, strict=True))
     assert peaks.rate == max(known.rate, *(point.achieved for point in found.points)), "no mark stands above the roof"
     assert peaks.rate > 1e8 and peaks.bandwidth > 1e8 and 0 < peaks.start < 1e-3 and not peaks.simulated
     assert by_name["mul"].bound(peaks) in ("start", ELSE) and by_name["matmul"].bound(peaks) != "start"
     assert found.conditions is not None and found.conditions.cores >= 1
+    for point in found.points:
+        needs = point.needs(peaks)
+        assert all(needs[one] <= 1.001 * point.seconds for one in BOUNDS), "nothing computed exceeds what is measured"
+
+
+def test_a_bandwidth_between_two_sizes_lies_between_theirs() -> None:
+    peaks = Peaks("a machine", 100.0, ((10.0, 40.0), (1000.0, 10.0)), 1.0)
+    rates = [peaks.bandwidth_of(size) for size in (1, 10, 100, 1000, 5000)]
+    assert rates == pytest.approx([40.0, 40.0, 20.0, 10.0, 10.0])
+    assert peaks.moving(100) == pytest.approx(5.0)
+
+
+def test_from_so_many_numbers_on_moving_takes_longer_than_a_start() -> None:
+    peaks = Peaks("a machine", 1e12, ((1e6, 1e10),), 1e-6)
+    assert peaks.crossing(8) == pytest.approx(1250, rel=0.002), "the figures of lesson 6"
+    one = peaks.crossing(8)
+    for numbers, bound in ((0.9 * one, "start"), (1.1 * one, "bytes")):
+        assert Point("mul", "", 1, numbers, 8 * numbers, 2e-6).bound(peaks) == bound
 
 
 def test_a_program_without_operations_is_refused() -> None:

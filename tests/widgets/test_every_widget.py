@@ -278,7 +278,7 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
         [
             [],
             [("hit", None), ("miss", None)],
-            [("series", "a switch"), ("goto", 8), ("cure", None)],
+            [("series", "a switch"), ("goto", 8), ("cure", None), ("goto", 8)],
             [("series", "none")],
         ],
     ),

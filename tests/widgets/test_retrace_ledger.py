@@ -25,8 +25,11 @@ def test_a_cure_and_another_series() -> None:
     widget = RetraceLedger()
     widget.act("series", "a switch")
     widget.act("cure")
-    assert widget.state.cured and "2 programs made" in widget.text() and "bool(…) first" in widget.text()
+    assert widget.state.cured and widget.at == 1 and "7 calls still to come" in widget.text()
+    widget.at = 8
+    assert "2 programs made" in widget.text() and "bool(…) first" in widget.text()
     widget.act("cure")
+    widget.at = 8
     assert "7 programs made" in widget.text()
     widget.act("time")
     widget.act("series", "sentences")

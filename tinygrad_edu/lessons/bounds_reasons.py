@@ -16,16 +16,16 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "memory**.",
     },
     "one_step": {
-        "longer": "There are as many NumPy calls as before, and the program first checks that it still fits: "
-        "**one step does not repay that check**.",
-        "about as long": "It saves what the library does for each operation, but first checks that it still fits.",
+        "longer": "NumPy is called as often as before, and each time the program first checks that it fits: **one "
+        "step does not repay that**.",
+        "about as long": "It saves what the library does for each operation, but must first check that it fits.",
         "half as long": "It saves what the library does for each operation, half of a start. But to call the program "
         "takes as long as several starts.",
     },
     "many_steps": "A program saves **the library's part of each start**, and keeps the NumPy call. Calling it costs "
     "several starts, once, so one step loses.",
     "chain_race": "In strips, results in between stay **in the cache**, not in memory. 100,000 numbers fit the cache "
-    "anyway: nothing is saved, and nobody wins.",
+    "anyway: there nothing is saved.",
     "one_product": {
         "NumPy calls": "One product is one NumPy call, before and after.",
         "bytes": "It reads both matrices and writes one, before and after. Nothing is in between.",
@@ -43,13 +43,13 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "6": "A number of Python **becomes a constant of the program**: for another number it would be wrong.",
     },
     "faster_chip": "Only **the product of two matrices**, limited by arithmetic. The others wait for a start or bytes.",
-    "crossing": "Where moving them takes as long as a start: by part 1's figures, at **1,250 numbers of 8 bytes**; a "
-    "cache is faster, so later.",
+    "crossing": "Where moving takes as long as a start: **1,250 numbers of 8 bytes** at 10 GB/s, ten times as many at "
+    "a cache's 100.",
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
     "which_tool": "Bytes limit large arrays: merge. Starts limit small ones: fewer calls, many steps in a "
     "program. Arithmetic limits large products: **fewer bits, a faster machine**.",
-    "strips": "A strip stays in the cache, memory is left alone; but each strip costs **a NumPy call for each "
-    "operation**, and moves through the cache.",
+    "strips": "The results in between still move, **through the cache**: 80 times what 100,000 numbers take. Memory "
+    "moves x and the result besides.",
     "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
     "the other side**.",
 }

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..common.wording import plural, seconds_text
+from ..common.wording import plural, seconds_text, si
 from ..observe.machine import Conditions
 from ..observe.results import Comparison, Sweep, Timing
 from ..observe.roofline import Peaks, Point, Roofline
@@ -37,19 +37,31 @@ def machine_code() -> float:
     return float(kept()["crawl"][2])
 
 
+def recorded_peaks() -> Peaks:
+    """The peaks of part 1's roofline."""
+    found = kept()["roofline"]
+    bandwidths = tuple(map(tuple, found["peaks"]["bandwidths"]))
+    starts = tuple(map(tuple, found["peaks"]["starts"]))
+    cpu = found["conditions"]["cpu"]
+    return Peaks(**{**found["peaks"], "machine": cpu, "bandwidths": bandwidths, "starts": starts})
+
+
 def recorded_roofline() -> Recorded:
     """The roofline of part 1."""
     found = kept()["roofline"]
     points = tuple(Point(**{**one, "line": one["line"].partition(": ")[2]}) for one in found["points"])
-    bandwidths = tuple(map(tuple, found["peaks"]["bandwidths"]))
-    starts = tuple(map(tuple, found["peaks"]["starts"]))
-    conditions = Conditions(**found["conditions"])
-    peaks = Peaks(**{**found["peaks"], "machine": conditions.cpu, "bandwidths": bandwidths, "starts": starts})
+    conditions, peaks = Conditions(**found["conditions"]), recorded_peaks()
     rest = tuple(map(tuple, found["rest"]))
     whole = Roofline(peaks, points, conditions, found["runs"], rest, found["whole"])
     state = roofline.RooflineState(conditions.cpu, (), begun=True, plain=True)
     shown = roofline.frame(roofline.finish(state, conditions.cpu, whole))
     return Recorded(as_recorded(shown, when()), f"a roofline, recorded on {when()}")
+
+
+def crossed(peaks: Peaks) -> str:
+    """``11,000 numbers on (8 bytes each, at 130 GB/s)``: from where bytes take longer than a start."""
+    numbers = float(f"{peaks.crossing(8):.2g}")
+    return f"{numbers:,.0f} numbers on (8 bytes each, at {si(peaks.bandwidth_of(8 * numbers), 'B/s')})"
 
 
 def recorded_race(name: str, key: str) -> Recorded:
@@ -67,6 +79,8 @@ def recorded_times() -> str:
     """The times that no picture shows."""
     points = _comparison(kept()["points"])
     given, program, machine = map(seconds_text, kept()["crawl"])
+    double = next(Point(**one) for one in kept()["roofline"]["points"] if one["name"] == "mul" and one["calls"] == 20)
+    few, as_written = map(_comparison, kept()["chain"]["comparisons"])
     loop = Timing("", tuple(kept()["loop"]), (), 1)
     return "\n".join([
         f"Recorded on {when()}: medians, the middle half in brackets.",
@@ -79,7 +93,12 @@ def recorded_times() -> str:
         f"  as given, once           {given}",
         f"  500 calls of 200 steps   {program}",
         f"  the same as machine code {machine} (Numba {kept()['numba']})",
+        f"`x * 2`: bytes take longer than a start, computed: from {crossed(recorded_peaks())}.",
         "The chain of eight million numbers:",
+        f"  its bytes, computed      {seconds_text(8 * double.seconds)} as written, {seconds_text(double.seconds)} "
+        "compiled",
+        f"  measured                 {as_written.slow.text()}, {as_written.fast.text()}",
+        f"  80 times 100,000 numbers {seconds_text(80 * few.fast.median)} compiled",
         f"  as machine code          {loop.text()}",
     ])  # fmt: skip
 

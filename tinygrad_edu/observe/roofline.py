@@ -34,7 +34,7 @@ from .machine import Conditions, Progress, quiet
 from .timing import measure
 
 BOUNDS = ("start", "bytes", "arithmetic")
-ELSE = "else"  # what takes several times as long as all three need
+ELSE = "else"  # what takes several times as long as all three need together
 SEVERAL = 3.0
 RUNS = 9  # of a program on this machine, after one that does not count
 ENDLESS = 1e30  # a rate of a simulated machine where something costs nothing
@@ -63,10 +63,32 @@ class Peaks:
         """That of main memory, in bytes/s."""
         return self.bandwidths[-1][1]
 
+    def bandwidth_of(self, nbytes: float) -> float:
+        """Bytes a second for an operation on so many bytes: between two sizes that were measured, in between."""
+        low = self.bandwidths[0]
+        for most, rate in self.bandwidths:
+            if nbytes <= most:
+                inner = low[0] < nbytes and math.isfinite(most)
+                share = math.log(nbytes / low[0]) / math.log(most / low[0]) if inner else 1.0
+                return float(low[1] * (rate / low[1]) ** share)
+            low = most, rate
+        return self.bandwidth
+
     def moving(self, nbytes: float) -> float:
         """Seconds to read and write so many bytes."""
-        found = next((rate for most, rate in self.bandwidths if nbytes <= most), self.bandwidth)
-        return nbytes / found
+        return nbytes / self.bandwidth_of(nbytes)
+
+    def starting(self, name: str) -> float:
+        """Seconds to start an operation of this name."""
+        return dict(self.starts).get(name, self.start)
+
+    def crossing(self, each: float) -> float:
+        """How many numbers take as long to move as an operation to start, where each is ``each`` bytes, moved."""
+        low, high = 1.0, 1e12
+        while high > 1.001 * low:
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if self.moving(each * middle) < self.start else (low, middle)
+        return low
 
     @property
     def ridge(self) -> float:
@@ -111,20 +133,23 @@ class Point:
         """The least time that each of the three needs, in seconds. A simulated kernel has a floor besides."""
         if self.own:
             return dict(self.own)
-        start, parts = dict(peaks.starts).get(self.name, peaks.start), 1
+        start, parts = peaks.starting(self.name), 1
         if self.kernels:
             start, parts = self.asked * peaks.call, self.kernels  # each kernel by itself may fit a cache
         moving = parts * peaks.moving(self.nbytes / parts)
         return {"start": start, "bytes": moving, "arithmetic": self.flops / peaks.rate}
 
     def bound(self, peaks: Peaks) -> str:
-        """Which of the three needs longest; `ELSE` where none comes near the time that it takes."""
+        """Which of the three needs longest; `ELSE` where it takes several times as long as all three together.
+
+        They are added for that: an operation is started before it moves anything.
+        """
         needs = self.needs(peaks)
         longest = max(BOUNDS, key=lambda bound: needs[bound])
         if self.own:  # exact; but tiles that fill a part of the device are another matter than its arithmetic
             partly = longest == "arithmetic" and needs[longest] > SEVERAL * self.flops / peaks.rate
             return ELSE if partly else longest
-        return longest if self.seconds < SEVERAL * needs[longest] else ELSE
+        return longest if self.seconds < SEVERAL * sum(needs[bound] for bound in BOUNDS) else ELSE
 
     def gain(self, without: str, peaks: Peaks) -> float:
         """How many times faster it could be, if one of the three cost nothing. Never below 1.
@@ -255,13 +280,30 @@ def measured(run: Callable[[], object], progress: Progress | None = None, compil
         spent = max(spent, found.call / 2) if kernels[0] else max(spent - watching, found.start / 2)
         done_so.append((name, None if compiled else line, flops, size, spent, (), *kernels))
     points = _points(done_so)
-    best = max(point.achieved for point in points)  # what a program reaches, the machine can do
     took = statistics.median(whole)
     left = took - sum(point.total for point in points)
     also = "Python, NumPy and what else ran" if compiled else "backward, Python, NumPy and what else ran"
     rest = ((also, left),) if left > 0 else ()
-    faster = replace(found, rate=max(found.rate, best))
-    return Roofline(faster, points, conditions, len(runs), rest, took, compiled)
+    return Roofline(_reached(found, points), points, conditions, len(runs), rest, took, compiled)
+
+
+def _reached(known: Peaks, points: Sequence[Point]) -> Peaks:
+    """What a program reaches, the machine can do: peaks that no operation exceeds."""
+    start, starts, bandwidths = known.start, dict(known.starts), list(known.bandwidths)
+    for point in points:
+        if point.kernels:  # its parts may be shorter than what was measured
+            continue
+        if point.name in starts:
+            starts[point.name] = min(starts[point.name], point.seconds)
+        else:
+            start = min(start, point.seconds)
+        excess = point.nbytes / point.seconds / replace(known, bandwidths=tuple(bandwidths)).bandwidth_of(point.nbytes)
+        if excess > 1:
+            place = next((i for i, (most, _) in enumerate(bandwidths) if point.nbytes <= most), len(bandwidths) - 1)
+            for one in {max(place - 1, 0), place}:
+                bandwidths[one] = bandwidths[one][0], bandwidths[one][1] * excess
+    rate = max(known.rate, *(point.achieved for point in points))
+    return replace(known, rate=rate, start=start, starts=tuple(starts.items()), bandwidths=tuple(bandwidths))
 
 
 @sim.alone()

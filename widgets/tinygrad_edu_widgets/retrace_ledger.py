@@ -23,7 +23,7 @@ class RetraceLedger(EduWidget, room=ledger):
 
     Gestures: *There is a program* (h), *It is recorded* (m) and, where that can be, *A length is filled in* (f) say
     what the next call will find, and make it; *Next call* (→) and *Back* (←) step without a prediction; choose another
-    series, and its cure (c); *Times* (t) shows what a recording takes.
+    series, or its cure (c), with which the calls begin again; *Times* (t) shows what a recording takes.
     """
 
     mirrors: ClassVar[dict[str, str]] = {"at": "goto"}

@@ -42,6 +42,16 @@ def test_a_cure_of_a_switch_gives_what_was_given() -> None:
         assert one.function(*plain).item() == one.function(*cured).item()
 
 
+@pytest.mark.parametrize("name", ledger.SERIES)
+def test_with_a_cure_the_calls_begin_again_and_those_to_come_are_hidden(name: str) -> None:
+    state = ledger.predict(ledger.go(ledger.chosen(name), 3), HIT)
+    for changed in (ledger.cure(state), ledger.cure(ledger.cure(state))):
+        assert changed.at == 1 and not changed.said
+        assert f"{len(changed.all) - 1} calls still to come" in ledger.text(changed)
+        assert "all calls" not in ledger.why(ledger.go(changed, 2)), "what it comes to is told after the last"
+    assert "all calls" in ledger.why(ledger.go(ledger.cure(state), MOST)) or name == "sentences"
+
+
 def test_the_price_is_counted() -> None:
     one = ledger.SERIES["batches with a remainder"]
     rows = [(len(a[0]), len(b[0])) for a, b in zip(one.calls(), one.cured(), strict=True)]
@@ -97,7 +107,16 @@ def test_after_the_limit_the_function_runs_as_it_is_written() -> None:
     assert [one.key for one in records] == [*range(1, LIMIT + 1), 0, 0, 0]
     assert all(missed(one) for one in records) and f"{LIMIT} programs were made already" in records[-1].reason
     state = ledger.LedgerState("", records, at=len(records))
-    assert "gives up" in ledger.why(state) and "runs as it is written" in ledger.text(state)
+    assert ledger.why(state).startswith(f"A function gets {LIMIT} programs.")
+    assert "runs as it is written" in ledger.text(state)
+    back = ledger.play(lambda x: x * 2, [(tg.ones(n),) for n in (*range(1, LIMIT + 3), 1)])
+    assert [one.key for one in back[-2:]] == [0, 1], "the programs that there are still serve"
+
+
+def test_a_branch_is_no_matter_of_how_many_programs_there_are() -> None:
+    records = ledger.play(lambda x: x * 2 if x.sum().item() > 0 else x, [(tg.ones(2),)] * 2)
+    why = ledger.why(ledger.LedgerState("", records, at=2))
+    assert "There can be no program" in why and "programs." not in why
 
 
 def test_predictions_are_kept_and_counted() -> None:

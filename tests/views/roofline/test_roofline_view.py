@@ -214,10 +214,23 @@ def test_what_a_numpy_call_takes_is_said_only_beside_a_program() -> None:
 
 def test_gains_on_a_real_machine_are_estimates_and_say_so() -> None:
     real = replace(FOUND, peaks=replace(PEAKS, simulated=False))
-    said = "not measured, but estimated gains:"
-    assert f"  {said}\n  fewer, larger calls: " in roofline.text(replace(state(), result=real))
+    said, exact = (f"if one of them cost nothing, {how}:" for how in ("estimated", "computed"))
+    assert f"  {said}\n  without starting it: " in roofline.text(replace(state(), result=real))
     assert said in roofline.draw(real, WIDE).canvas.text_items
-    assert said not in roofline.text(state()) and said not in roofline.draw(FOUND, WIDE).canvas.text_items
+    assert said not in roofline.text(state()) and exact in roofline.draw(FOUND, WIDE).canvas.text_items
+
+
+def test_what_is_needed_is_computed_at_a_rate_that_is_named() -> None:
+    peaks = Peaks("here", 8e12, ((1e6, 900e9), (1e8, 320e9)), 5e-6, (("matmul", 7e-6),))
+    made = replace(state(), result=Roofline(peaks, POINTS[:2]))
+    told = roofline.text(made)
+    assert "takes, measured: 300 µs, 1 call" in told and "at least needed, computed from the peaks:" in told
+    assert "starting a matmul: 7.00 µs" in told
+    assert "starting an operation: 5.00 µs" in roofline.text(replace(made, picked=1))
+    for size, where in ((1e5, "from a cache"), (5e7, "partly from a cache"), (1e9, "from memory")):
+        found = Roofline(peaks, (replace(POINTS[0], nbytes=size),))
+        expected = f"that is, {where}, at: {si(peaks.bandwidth_of(size), 'B/s')}"
+        assert expected in roofline.text(replace(made, result=found))
 
 
 def test_the_other_form_need_not_be_offered() -> None:

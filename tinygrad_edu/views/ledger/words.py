@@ -41,17 +41,19 @@ def why(state: LedgerState) -> str:
     if not state.at or state.at == 1:
         return "At the first call nothing is known, so the function **is recorded**."
     if any(not one.key for one in state.shown):
-        return f"After {limit()} programs the compiler **gives up** and runs the function as it is written."
-    if state.cured and SERIES[state.name].dynamic:
+        if any("programs were made already" in one.reason for one in state.shown):
+            return f"A function gets {limit()} programs. A call that none of them fits **runs as it is written**."
+        return "There can be no program for such a call: the function **runs as it is written**."
+    if any(one.reason and not one.made for one in state.shown):
         return "Two recordings tell **what follows from the length**; for another length the numbers are filled in."
-    if state.cured:
+    if state.cured and state.at == len(state.all):
         price = SERIES[state.name].price
-        one = "one program serves" if state.made == 1 else f"{state.made} programs serve"
-        return f"The calls have **the same key** now, so {one} them all{f'; {price}' if price else ''}."
+        one = "One program serves" if state.made == 1 else f"{state.made} programs serve"
+        return f"**{one} all calls** now{f'; {price}' if price else ''}."
     last = state.shown[-1]
     if last.made:
-        return "Its key is **a new one**, so no program is there, and the function is recorded again."
-    return "Its key is **known**: shapes, dtypes and Python's values are those of an earlier call."
+        return "A program is kept for **what it was recorded with**, and this is new: the function is recorded again."
+    return "Shapes, dtypes and Python's values are **those of an earlier call**, whose program runs."
 
 
 def totals(state: LedgerState) -> str:

@@ -288,13 +288,13 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         canvas.text(left + 8, y + 12, line, "t2")
         y += 17
     y += 4
-    for rows, cls in ((words.details(point, found.peaks), ""), (words.gains(point, found.peaks), "b")):
-        if cls and words.estimated(found.peaks):
-            canvas.text(left + 8, y + 13, words.estimated(found.peaks), "t2")
+    for head, rows in words.sections(point, found.peaks):
+        if head:
+            canvas.text(left + 8, y + 13, head, "t2")
             y += 20
         for name, value in rows:
-            canvas.text(left + 8, y + 13, name, "t2")
-            canvas.text(left + width - 8, y + 13, value, cls, "end")
+            canvas.text(left + 8 + 10 * bool(head), y + 13, name, "t2")
+            canvas.text(left + width - 8, y + 13, value, "b" if head == words.estimated(found.peaks) else "", "end")
             y += 20
         y += 6
 

@@ -104,6 +104,8 @@ def finish(state: RooflineState, machine: str, found: Roofline, other: Roofline 
     """Show a result of a machine, and beside it that of the other form, under one roof: what either reached."""
     if other is not None:
         rate = max(found.peaks.rate, other.peaks.rate)
-        found, other = (replace(one, peaks=replace(one.peaks, rate=rate)) for one in (found, other))
+        pairs = zip(found.peaks.bandwidths, other.peaks.bandwidths, strict=True)
+        most = tuple(max(pair) for pair in pairs)
+        found, other = (replace(one, peaks=replace(one.peaks, rate=rate, bandwidths=most)) for one in (found, other))
     form = COMPILED if found.compiled else WRITTEN
     return replace(state, result=found, other=other, ran=machine, picked=0, failure="", form=form)

@@ -13,8 +13,8 @@ WHY = {
     "start": "Starting a call costs **the same, whatever it carries**: let each call do more.",
     "bytes": "The numbers **come more slowly than they can be computed with**: move fewer bytes, or do more with each.",
     "arithmetic": "Each number is **used many times**: only less arithmetic, or a quicker format, makes it faster.",
-    "else": "It takes **longer than all three need**: new memory, exp, a division or a stride costs more than the "
-    "peaks, which are those of a copy and of a matrix product, tell.",
+    "else": "It takes **over three times as long as all three together**: a sine is many steps, counted as one; new "
+    "memory, strides, or cold caches cost time as well.",
     "tiles": "There are **too few tiles** for the whole device: most of it has nothing to do.",
 }
 CALLS = "A program makes **a NumPy call for each operation** of its kernels, and these calls take most of its time."
@@ -82,34 +82,64 @@ def point_text(point: Point, peaks: Peaks) -> str:
 
 
 def details(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
-    """What is told of the operation that is picked: names and values."""
-    needs = point.needs(peaks)
+    """What is told of the operation that is picked: names and values. On this machine its time is measured."""
+    took = "takes" if peaks.simulated else "takes, measured"
     rows = [
         ("one call does", f"{si(point.flops, 'FLOP')} on {bytes_text(round(point.nbytes))}"),
-        ("takes", f"{seconds_text(point.seconds)}, {plural(point.calls, 'call')}"),
+        (took, f"{seconds_text(point.seconds)}, {plural(point.calls, 'call')}"),
     ]
-    rows += [("NumPy calls", str(point.asked))] if point.asked else []
-    rows += [(f"{CHOICES[bound]} needs", seconds_text(needs[bound])) for bound in BOUNDS]
-    rows += [("any kernel needs", seconds_text(needs["floor"]))] if "floor" in needs else []
-    return rows
+    return rows + ([("NumPy calls", str(point.asked))] if point.asked else [])
+
+
+def needed(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
+    """What each of the three needs by the peaks: names and values. They are `computed`."""
+    needs, names = point.needs(peaks), dict(CHOICES)
+    if not point.own:
+        if point.kernels:
+            names["start"] = plural(point.asked, "NumPy call")
+        elif point.name in dict(peaks.starts):
+            names["start"] = f"starting a {point.name}"
+        else:
+            names["start"] = "starting an operation"
+    rows = [(names[bound], seconds_text(needs[bound])) for bound in BOUNDS]
+    if not point.own and needs["bytes"]:
+        rate = point.nbytes / needs["bytes"]
+        fastest = max(one for _, one in peaks.bandwidths)
+        where = "memory" if rate < 1.1 * peaks.bandwidth else "a cache" if rate > fastest / 2 else "both"
+        told = "partly from a cache" if where == "both" else f"from {where}"
+        rows.insert(2, (f"that is, {told}, at", si(rate, "B/s")))
+    return rows + ([("any kernel", seconds_text(needs["floor"]))] if "floor" in needs else [])
+
+
+def computed(peaks: Peaks) -> str:
+    """What stands over what is `needed`."""
+    return "at least needed, computed:" if peaks.simulated else "at least needed, computed from the peaks:"
 
 
 def gains(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
-    """What could be gained, if one of the three cost nothing: computed, see `estimated`."""
-    names = {"start": "fewer, larger calls", "bytes": "fewer bytes", "arithmetic": "quicker arithmetic"}
-    return [(names[bound], times_text(point.gain(bound, peaks), peaks.simulated)) for bound in BOUNDS]
+    """What could be gained, if one of the three cost nothing: see `estimated`."""
+    return [(f"without {CHOICES[bound]}", times_text(point.gain(bound, peaks), peaks.simulated)) for bound in BOUNDS]
 
 
 def estimated(peaks: Peaks) -> str:
-    """What stands over the gains on a real machine, where they are estimates. A simulated one is exact."""
-    return "" if peaks.simulated else "not measured, but estimated gains:"
+    """What stands over the gains: on a real machine they are estimates, on a simulated one exact."""
+    return "if one of them cost nothing, computed:" if peaks.simulated else "if one of them cost nothing, estimated:"
+
+
+def sections(point: Point, peaks: Peaks) -> list[tuple[str, list[tuple[str, str]]]]:
+    """All that is told of the operation that is picked: rows, and what stands over them."""
+    return [
+        ("", details(point, peaks)),
+        (computed(peaks), needed(point, peaks)),
+        (estimated(peaks), gains(point, peaks)),
+    ]
 
 
 def peaks_text(peaks: Peaks, compiled: bool = False) -> str:
     """``95.1 GFLOP/s, 20.9 GB/s from memory, 640 ns to start an operation``; with ``compiled``, also a NumPy call."""
     rates = f"{si(peaks.rate, 'FLOP/s')}, {si(peaks.bandwidth, 'B/s')} from memory"
     fastest = max(rate for _, rate in peaks.bandwidths)
-    cache = f" and up to {si(fastest, 'B/s')} from a cache" if fastest > 1.2 * peaks.bandwidth else ""
+    cache = f" and up to {si(fastest, 'B/s')} from a cache, by size" if fastest > 1.2 * peaks.bandwidth else ""
     call = f", {seconds_text(peaks.call)} for a NumPy call of a program" if compiled and peaks.call else ""
     return f"{rates}{cache}, {seconds_text(peaks.start)} to start an operation{call}"
 
@@ -165,9 +195,9 @@ def text(state: RooflineState, working: bool = False) -> str:
     lines += [rest(found)] if found.rest else []
     lines += _others(state)
     lines += [f"operation {state.picked + 1}, {point.name}"]
-    lines += [f"  {name}: {value}" for name, value in details(point, found.peaks)]
-    lines += [f"  {estimated(found.peaks)}"] if estimated(found.peaks) else []
-    lines += [f"  {name}: {value}" for name, value in gains(point, found.peaks)]
+    for head, rows in sections(point, found.peaks):
+        lines += [f"  {head}"] if head else []
+        lines += [f"  {name}: {value}" for name, value in rows]
     return "\n".join(lines)
 
 
