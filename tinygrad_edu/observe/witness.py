@@ -68,7 +68,6 @@ class Place:
     dtype: str = ""
     tree: Tree = NOTHING
     params: dict[str, Any] = field(default_factory=dict)
-    operands: tuple[Any, ...] = ()  # of the last run: what is no tensor, and None for tensors
     strides: tuple[int, ...] = ()  # of the last axis of each operand, in bytes
     graph: int = 0
     walked: int = 0
@@ -113,9 +112,8 @@ class Witness(Interceptor):
     """Watches a program while its ``with`` block runs, in the thread that entered it.
 
     ``places`` are the operations by line, ``reads`` how often the host read a tensor's number at a line, ``moved`` the
-    copies to devices, ``works`` what simulated devices did, ``loaders`` the passes over data sets, ``functions`` how
-    often functions that are made of several operations were called at a line. ``steps`` counts the steps of
-    optimisers, ``roots`` how many losses of earlier steps were alive at once, ``zeroed`` gradients filled with zeros.
+    copies to devices, ``works`` what simulated devices did, ``loaders`` the passes over data sets. ``steps`` counts the
+    steps of optimisers, ``roots`` how many losses were alive at once with which the program should have been done.
     """
 
     keeps = False
@@ -126,8 +124,7 @@ class Witness(Interceptor):
         self.reads: Counter[Any] = Counter()  # by file and row
         self.read_in_step: Counter[Line] = Counter()  # the most in one step
         self.grads_read: Counter[Any] = Counter()  # by file and row
-        self.functions: Counter[tuple[str, Line]] = Counter()
-        self.singles: Counter[tuple[str, Line]] = Counter()  # those of a single row
+        self.singles: Counter[tuple[str, Line]] = Counter()  # functions by name, called for a single row
         self.moved: dict[Line, Moved] = {}
         self.clones: dict[Line, list[int]] = {}  # how many there were, their bytes, and how many were written to
         self.zeroed: Counter[Line] = Counter()
@@ -135,7 +132,7 @@ class Witness(Interceptor):
         self.vanished: dict[Line, list[float]] = {}  # shares of gradients that are 0 in float16, by line of the step
         self.works: list[Work] = []
         self.loaders: list[Timeline] = []
-        self.steps = self.walks = self.roots = self.parameters = 0
+        self.steps = self.roots = self.parameters = 0
         self.modules: dict[int, Any] = {}  # that were called, the outermost ones
         self.aids: Counter[str] = Counter()  # operations under a debugging aid
         self.bad: Line = None  # where the first nan came out
@@ -150,7 +147,6 @@ class Witness(Interceptor):
         self._losses: dict[Place, list[tuple[weakref.ref[Node], int]]] = {}  # nodes of single numbers, and their steps
         self._came: set[Any] = set()  # shapes and dtypes of what was copied from devices
         self._looking = False
-        self._expected: set[int] = set()  # numbers of nodes that backward is on its way to
         self._host_data = False
         self._grads: set[int] = set()
         self._moved_bytes: set[int] = set()
@@ -214,9 +210,8 @@ class Witness(Interceptor):
     # What is seen ---------------------------------------------------------------------------------------------------
 
     def given(self, name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Note the name, and floats of two widths that meet."""
+        """Note what is called for a single row, and floats of two widths that meet."""
         line = user_line()
-        self.functions[name, line] += 1
         first = next((o.array for o in operands if isinstance(o, TensorBase)), None)
         if first is not None and first.size <= (first.shape[-1] if first.ndim else 1):
             self.singles[name, line] += 1
@@ -254,7 +249,6 @@ class Witness(Interceptor):
         place.shape, place.dtype = tuple(result.array.shape), result.array.dtype.name
         place.given = tuple([tuple(o.array.shape) for o in tensors])
         place.params, place.tree = call.params, (name, *trees)
-        place.operands = tuple([None if isinstance(o, TensorBase) else o for o in call.operands])
         place.strides = tuple([_last_stride(o.array) for o in tensors])
         module = _module(call)
         if module is not None:
@@ -302,16 +296,12 @@ class Witness(Interceptor):
 
     def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Note which results backward comes back to, and the time it takes there."""
-        if node.number not in self._expected:
-            self.walks += 1
         began = time.perf_counter()
         found = proceed()
         place = self._open_nodes.pop(node.number, None)
         if place is not None:
             place.walked += 1
             place.seconds += time.perf_counter() - began
-        self._expected.discard(node.number)
-        self._expected.update(parent.number for parent in node.parents if parent is not None)
         return found
 
     def outside(self, what: str, *given: Any) -> None:
