@@ -131,6 +131,13 @@ def no_threads_left() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def cuda_is_not_simulated() -> Iterator[None]:
+    """For one test only: whatever imports `compat.torch` lets the simulated accelerator serve as "cuda"."""
+    yield
+    backends.simulate_cuda()()
+
+
+@pytest.fixture(autouse=True)
 def nobody_measures() -> Iterator[None]:
     """A measurement has given its turn away, and the collector is at work: else the next one waits for ever."""
     yield

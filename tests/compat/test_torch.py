@@ -14,7 +14,6 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import ROOT, run_python, teaches
 from tinygrad_edu import backends
-from tinygrad_edu.compat import paths
 from tinygrad_edu.errors import ArgumentError, DeviceError, OutOfMemoryError
 
 HERE = "tinygrad_edu.compat.torch"
@@ -312,14 +311,17 @@ def test_pytorch_must_not_be_there_already() -> None:
     assert "PyTorch is imported already: start a new Python, or a new kernel" in ran.stderr
 
 
-@pytest.mark.skipif("torch" in sys.modules, reason="PyTorch has been imported by another test")
-def test_being_torch_ends(torch: Any) -> None:
-    end = paths.be_torch()
-    try:
-        assert importlib.import_module("torch") is torch
-        assert importlib.import_module("torch.nn.functional") is torch.nn.functional
-        assert importlib.import_module("torch.optim") is tg.optim
-        assert torch.__spec__.name == HERE
-    finally:
-        end()
-    assert not [name for name in sys.modules if name.partition(".")[0] == "torch"]
+def test_being_torch_ends() -> None:
+    code = """
+import importlib, sys
+from tinygrad_edu.compat import paths
+import tinygrad_edu as tg, tinygrad_edu.compat.torch as ours
+end = paths.be_torch()
+import torch, torch.nn.functional, torch.optim
+assert torch is ours and torch.optim is tg.optim and torch.nn.functional is ours.nn.functional
+assert torch.__spec__.name == "tinygrad_edu.compat.torch"
+end()
+assert not [name for name in sys.modules if name.partition(".")[0] == "torch"]
+print("ended")
+"""
+    assert run_python(code).stdout == "ended\n"

@@ -18,6 +18,7 @@ def test_the_data_module_has_pytorchs_path() -> None:
     )  # fmt: skip
     module = importlib.import_module("tinygrad_edu.utils.data")
     assert set(module.__all__) == set(data.__all__) - {
+        "Batcher",
         "Chores",
         "Digits",
         "ImageFolder",
