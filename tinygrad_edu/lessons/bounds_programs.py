@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 from ..common.wording import bytes_text, plural, ratio_with_spread, seconds_text, si
@@ -169,9 +168,11 @@ def miscounted(program: Program, before: int, after: int) -> str:
     recorded, launched = cost_of(program).launches, cost_of(compiled).launches
     if before != recorded:
         names = [one.name for one in program.equations]
-        hints = []
-        if before < recorded and ("sum", "div") in pairwise(names):
+        sums, hints = [one.out for one in program.equations if one.name == "sum"], []
+        if before < recorded and any(one.name == "div" and one.args[0] in sums for one in program.equations):
             hints.append("a mean is two: sum and div.")
+        if before < recorded and len(optimised(program, ("fuse",)).equations) < len(names):
+            hints.append("what is written twice is recorded twice, and computed once only when compiled.")
         if before > recorded and (views := sorted(set(names) & VIEWS)):
             hints.append(f"{views[0]} only looks at memory, and is none.")
         hints.append(f"it has {'more' if before < recorded else 'fewer'}. Each sign and each function is one.")

@@ -25,7 +25,7 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     "many_steps": "A program saves **the library's part of each start**, and keeps the NumPy call. Calling it costs "
     "several starts, once, so one step loses.",
     "chain_race": "In strips, results in between stay **in the cache**, not in memory. 100,000 numbers fit the cache "
-    "anyway: there nothing is saved.",
+    "anyway: there little is saved.",
     "one_product": {
         "NumPy calls": "One product is one NumPy call, before and after.",
         "bytes": "It reads both matrices and writes one, before and after. Nothing is in between.",
