@@ -27,8 +27,8 @@ from tinygrad_edu.tips import Tip
 FILE = Path(__file__).parents[1] / "docs" / "device_times.json"
 BUDGET = 4.0  # seconds for both ways of a tip
 SIMULATED_ONLY = {  # tips that are about the simulated host or its clock, or that ask for its constants
-    "batch-size-search", "launch-bound-vs-bandwidth-bound-vs-compute-bound", "stream-what-does-not-fit",
-    "time-with-sync", "use-the-accelerator", "utilisation",
+    "batch-size-search", "batch-the-stream", "launch-bound-vs-bandwidth-bound-vs-compute-bound",
+    "stream-what-does-not-fit", "time-with-sync", "use-the-accelerator", "utilisation",
 }  # fmt: skip
 
 

@@ -191,7 +191,7 @@ def scalar_indexing() -> None:
 
 
 def empty_cache() -> None:
-    x = tg.rand(1_000_000, device="sim")
+    x = tg.rand(10_000_000, device="sim")
     for _ in range(6):
         (x * 2).sum()
         tg.accelerator.empty_cache()
@@ -262,7 +262,9 @@ def watch_training() -> None:
 
 def out_of_memory() -> None:
     layers = nn.Sequential(*[nn.Linear(256, 256) for _ in range(8)]).to("sim")
-    tg.accelerator.set_per_process_memory_fraction(0.002)
+    tg.accelerator.empty_cache()
+    room = tg.accelerator.memory_reserved() + (32 << 20)  # beside what is there
+    tg.accelerator.set_per_process_memory_fraction(room / tg.sim.machine()["memory"])
     try:
         layers(tg.rand(4096, 256, device="sim"))
     finally:

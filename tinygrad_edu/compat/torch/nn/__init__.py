@@ -5,22 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .... import nn as _nn
-from ....nn import Module, loss
+from ....nn import loss
 from ..older import reduction as _reduction
-from . import functional
+from . import functional, parallel
+from .parallel import DataParallel
 
 __all__ = ["DataParallel", "functional", "parallel", *_nn.__all__]  # noqa: PLE0604
-
-
-class DataParallel(Module):
-    """The module itself, as with one device in PyTorch: ``model.module`` is what was wrapped."""
-
-    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
-        super().__init__()
-        self.module = module
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.module(*args, **kwargs)
 
 
 def _taking_older(kind: Any) -> Any:
@@ -38,6 +28,3 @@ def __getattr__(name: str) -> Any:
         found = _taking_older(found)
     globals()[name] = found  # one class for one name
     return found
-
-
-from . import parallel  # noqa: E402  (it has the class above)
