@@ -68,7 +68,7 @@ def claimed(claim: Claim, letters: tuple[str, str] = ("A", "B")) -> str:
         grows = [f"{letter} {shape}" for letter, shape in ((a, over.slow), (b, over.fast)) if shape]
         return "they cross" if over.crosses else ", ".join(grows)
     if claim.same:
-        return f"{a} the same as {b}" + (f", within {claim.within:.0%}" if claim.within else "")
+        return f"{a} = {b}, within {claim.within:.0%}" if claim.within else f"{a} the same as {b}"
     more, less = (b, a) if claim.price else (a, b)
     if claim.fact == TIME:
         return f"{less} less"

@@ -16,7 +16,7 @@ COUNT = 100
 declare(
     Fact(
         "answers a second",
-        "answers a second, simulated",
+        "answers/s, simulated",
         "count",
         "in a second of work: without the time in which nothing comes",
         SIMULATED,
