@@ -234,6 +234,12 @@ class TestTensor:
         assert mg.sqrt(4.0).data == 2
         assert mg.concatenate([x, [1.0]]).data.tolist() == [1, 4, 1]
 
+    def test_functions_with_the_names_of_pythons_own_stand_beside_them(self) -> None:
+        x = mg.tensor([-1.0, 4.0])
+        assert [mg.any(x > 0).item(), mg.all(x > 0).item()] == [True, False]
+        assert [mg.max(x).item(), mg.min(x).item(), mg.sum(x).item(), mg.abs([-3.0]).item()] == [4, -1, 3, 3]
+        assert mg.exp(mg.zeros(1)).item() == 1 and mg.any is mg.any
+
     def test_out_is_an_array_or_a_tensor(self) -> None:
         x, array = mg.tensor([1.0, 4.0]), np.zeros(2)
         assert np.sqrt(x, out=array) is array

@@ -289,6 +289,16 @@ def test_started_and_stopped() -> None:
     assert repr(seen) == "profile of 1 events" and repr(profile()) == "profile: nothing was recorded yet"
 
 
+def test_a_profile_used_twice_takes_device_times_both_times() -> None:
+    x, seen = tg.ones(64, 64, device="sim"), profile()
+    for _ in range(2):
+        with seen:
+            x @ x
+    first, second = seen.events()
+    assert (first.name, second.name) == ("matmul", "matmul")
+    assert first.device == second.device > 0  # nanoseconds
+
+
 def test_several_at_once_and_nothing_left_behind() -> None:
     with profile() as outer, Counters() as counted:
         tg.ones(2) * 2

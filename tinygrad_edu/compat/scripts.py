@@ -26,11 +26,8 @@ def imports_torch(script: str) -> bool:
 def run(script: str, arguments: Sequence[str] = (), *, torch: bool | None = None) -> None:
     """Run a script with these arguments, in this process. With ``torch``, ``import torch`` gives `compat.torch`.
 
-    By default that is so if the script imports it. Raises FileNotFoundError where there is no such file, and whatever
-    the script raises.
+    By default that is so if the script imports it. Raises OSError where it cannot be read, and whatever it raises.
     """
-    if not os.path.isfile(script):
-        raise FileNotFoundError(f"{script}: there is no such file")
     if imports_torch(script) if torch is None else torch:
         be_torch()
     sys.argv = [script, *arguments]

@@ -178,10 +178,7 @@ def reduced(array: np.ndarray[Any, Any], op: str = ReduceOp.SUM) -> np.ndarray[A
     """The same for arrays: a new one, which the workers of a process may share."""
     if op not in vars(ReduceOp).values():
         raise ArgumentError(f"all_reduce with op={shown(op, 40)}", "there is no such operation", "use ReduceOp.SUM")
-    if op == ReduceOp.AVG:
-        result: np.ndarray[Any, Any] = group().meet("sum", array) / np.asarray(group().size, array.dtype)
-        return result
-    found: np.ndarray[Any, Any] = group().meet(op, array)
+    found: np.ndarray[Any, Any] = group().mean(array) if op == ReduceOp.AVG else group().meet(op, array)
     return found
 
 
@@ -237,4 +234,4 @@ def _array(tensor: Any, name: str) -> np.ndarray[Any, Any]:
 
 def _fill(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
     with no_grad():
-        tensor.copy_(from_numpy(np.ascontiguousarray(array)).to(tensor.device))
+        tensor.copy_(from_numpy(np.ascontiguousarray(array)))

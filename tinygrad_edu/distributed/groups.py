@@ -36,6 +36,11 @@ class Group:
         self.moved += sum(one.nbytes for one in (value, result) if isinstance(one, np.ndarray))
         return result
 
+    def mean(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The mean of the arrays of all workers, in their dtype."""
+        total: np.ndarray[Any, Any] = self.meet("sum", array)
+        return total / np.asarray(self.size, array.dtype)
+
     def _meet(self, what: str, value: Any) -> Any:
         raise NotImplementedError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..common.blocks import block
 from ..common.wording import listed
 from ..errors import ArgumentError, WorkerError
 from ..nn import Module
-from ..settings import no_grad
+from ..nn.utils.convert_parameters import vector_to_parameters
 from ..tensor import Tensor, from_numpy
 from .functions import broadcast, group
 
@@ -65,8 +66,9 @@ class DistributedDataParallel(Module):
         wanted = [p for p in module.parameters() if p.requires_grad]
         self._sizes = _buckets(wanted[::-1], bucket_cap_mb * 1e6)
         self._begin()
-        for p in wanted:
-            p.register_post_accumulate_grad_hook(self._ready)
+        for place, parameters in enumerate(self._sizes):
+            for p in parameters:
+                p.register_post_accumulate_grad_hook(partial(self._ready, place))
 
     def _agree(self) -> None:
         """Take the numbers of worker 0, once the models are known to have the same parameters."""
@@ -109,12 +111,11 @@ class DistributedDataParallel(Module):
 
     # Gradients -----------------------------------------------------------------------------------------------------
 
-    def _ready(self, parameter: Tensor) -> None:
+    def _ready(self, place: int, parameter: Tensor) -> None:
         """A gradient has come. Full buckets go, in order; with the last one, all must have come back."""
         if not self._syncs:
             return
-        for bucket in self._buckets:
-            bucket.missing.discard(id(parameter))
+        self._buckets[place].missing.discard(id(parameter))
         while self._next < len(self._buckets) and not self._buckets[self._next].missing:
             bucket = self._buckets[self._next]
             self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="averages")
@@ -130,7 +131,7 @@ class DistributedDataParallel(Module):
 
     def _average(self, flat: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         began = time.perf_counter()
-        found: np.ndarray[Any, Any] = self._group.meet("sum", flat) / np.asarray(self._group.size, flat.dtype)
+        found = self._group.mean(flat)
         self.reducing += time.perf_counter() - began
         self.reduced += flat.nbytes
         return found
@@ -144,13 +145,8 @@ class DistributedDataParallel(Module):
         finally:
             self._stop()
         self.waited += time.perf_counter() - began
-        with no_grad():
-            for bucket, average in zip(buckets, averages, strict=True):
-                start = 0
-                for p in bucket.parameters:
-                    part = average[start : start + p.numel()].reshape(p.shape)
-                    p.grad.copy_(from_numpy(part).to(p.device))
-                    start += p.numel()
+        for bucket, average in zip(buckets, averages, strict=True):
+            vector_to_parameters(from_numpy(average), [p.grad for p in bucket.parameters])
 
 
 def _buckets(parameters: list[Tensor], most: float) -> list[list[Tensor]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..common.lines import resolve_line, user_line
 from ..tensor import Tensor
@@ -27,13 +27,30 @@ class UnregisteredWarning(UserWarning):
     """
 
 
+class Lost(NamedTuple):
+    """The layers and parameters in a plain container of a module that is in ``root``, where none of them is found."""
+
+    path: str  # of the attribute, from the root
+    module: Module
+    name: str
+    items: list[Any]
+    known: set[int]  # all that is found, by identity
+
+
 def notice(root: Module) -> None:
     """Warn, once for each attribute, about layers and parameters that ``root`` holds but does not find."""
+    for one in unregistered(root, again=False):
+        one.module.__dict__["_noticed"] = one.module._noticed | {one.name}
+        _warn(one)
+
+
+def unregistered(root: Module, *, again: bool = True) -> Iterator[Lost]:
+    """What the modules in ``root`` hold but do not find; without ``again``, only what nobody was warned about."""
     suspects = [
         (path, module, name, value)
         for path, module in root.named_modules()
         for name, value in module.__dict__.items()
-        if isinstance(value, _CONTAINERS) and value and name not in module._noticed
+        if isinstance(value, _CONTAINERS) and value and (again or name not in module._noticed)
     ]
     known: set[int] = set()
     for path, module, name, value in suspects:
@@ -42,8 +59,7 @@ def notice(root: Module) -> None:
             known = _registered(root)
         lost = {id(item): item for item in held if id(item) not in known}
         if lost:
-            module.__dict__["_noticed"] = module._noticed | {name}
-            _warn(f"{path}.{name}" if path else name, module, name, list(lost.values()), known)
+            yield Lost(f"{path}.{name}" if path else name, module, name, list(lost.values()), known)
 
 
 def _is_module(item: Any) -> bool:
@@ -69,7 +85,8 @@ def _registered(root: Module) -> set[int]:
     return {id(m) for m in modules} | {id(p) for m in modules for p in m._parameters.values()}
 
 
-def _warn(path: str, module: Module, name: str, lost: list[Any], known: set[int]) -> None:
+def _warn(found: Lost) -> None:
+    path, module, name, lost, known = found
     layers = [item for item in lost if _is_module(item)]
     inside = {id(p): p for m in layers for p in m._members("_parameters")}
     inside |= {id(item): item for item in lost if _is_parameter(item)}
@@ -79,8 +96,7 @@ def _warn(path: str, module: Module, name: str, lost: list[Any], known: set[int]
     what += f"{len(numbers)} parameter{'s' * (len(numbers) > 1)} ({sum(numbers):,} numbers)" if numbers else ""
     container = module.__dict__[name]
     use = f"{'Module' if layers else 'Parameter'}{'Dict' if isinstance(container, dict) else 'List'}"
-    found = resolve_line(user_line())
-    file, row = found if found is not None else ("<unknown>", 0)
+    file, row = resolve_line(user_line()) or ("<unknown>", 0)
     warnings.warn_explicit(
         f"{type(module).__name__} holds {what} in self.{name}, a plain {type(container).__name__}"
         f"{f' at {path!r}' * ('.' in path)}. parameters(), state_dict(), to(), train() and eval() do not look there: "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..backends.sim.schedule import Work
 from ..common.lines import Line, own
 from ..observe.witness import Place, Witness
 
-__all__ = ["LOSSES", "PRODUCTS", "Seen", "Sign", "host_waits", "one_row", "raised_at"]
+__all__ = ["LOSSES", "PRODUCTS", "Seen", "Sign", "host_waits", "one_row", "raised_at", "spent"]
 
 PRODUCTS = ("linear", "matmul", "conv1d", "conv2d")
 LOSSES = (
@@ -44,25 +46,27 @@ class Seen(Witness):
 
     def fed_by_the_program(self, place: Place) -> bool:
         """Whether an operation outside of modules made what this one was given, from results perhaps."""
-        fed = {op for operand, op in place.sources if operand == 0} - {
-            "getitem",
-            "stack",
-            "reshape",
-            "unsqueeze",
-            "transfer",
-        }
+        fed = {op for operand, op in place.sources if operand == 0} - _ARRANGING
         return any(one.op in fed and one.inside < one.count for one in self.places)
 
+    def places_at(self, line: Line) -> list[Place]:
+        """All operations of this row."""
+        row = self.row(line)
+        return [place for place in self.places if self.row(place.line) == row]
+
     def ops_at(self, line: Line) -> set[str]:
-        """The operations of this row."""
-        return {place.op for place in self.places if self.row(place.line) == self.row(line)}
+        """The names of all operations of this row."""
+        return {place.op for place in self.places_at(line)}
 
     def seconds_at(self, line: Line) -> float:
-        """What all operations of this line took."""
-        row = self.row(line)
-        return sum(place.seconds for place in self.places if self.row(place.line) == row)
+        """What all operations of this row took."""
+        return sum(place.seconds for place in self.places_at(line))
 
-    def kernels(self, *names: str) -> list[Any]:
+    def copying(self, line: Line) -> float:
+        """Virtual seconds for which devices copied, for this row."""
+        return spent(work for work in self.works_at(line) if work.kind == "copy" and work.lane != "host")
+
+    def kernels(self, *names: str) -> list[Work]:
         """What simulated devices computed: all kernels, or those of these operations, forward and backward."""
         return [w for w in self.works if w.kind == "kernel" and (not names or w.name.partition(" ")[0] in names)]
 
@@ -79,10 +83,12 @@ def raised_at(error: BaseException) -> Line:
 
 def one_row(place: Place) -> bool:
     """Whether an operation computed a single row: its result has one, or has no rows at all."""
-    count = 1
-    for length in place.shape[:-1]:
-        count *= length
-    return count == 1
+    return math.prod(place.shape[:-1]) == 1
+
+
+def spent(works: Iterable[Work]) -> float:
+    """Virtual seconds of these pieces of work together."""
+    return sum(work.duration for work in works) / 1e9
 
 
 def host_waits(seen: Seen) -> Iterator[tuple[Line, int, float]]:

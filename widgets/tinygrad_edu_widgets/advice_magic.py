@@ -12,14 +12,12 @@ there, and what it cost. After an error in the cell, what was seen until then is
 
 from __future__ import annotations
 
-from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
 
-from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tips import advise
 from tinygrad_edu.tips.advice import Report
 
-from .memory_magic import compiled
+from .memory_magic import compiled_alone
 
 MAGIC = "%%advise"
 
@@ -32,12 +30,7 @@ class AdviceMagics(Magics):
     def advise(self, line: str, cell: str) -> Report:
         """Run this cell, and tell which tips apply to it."""
         assert self.shell is not None
-        try:
-            if line.strip():
-                raise ArgumentError(f"{MAGIC} {line.strip()}", "it takes nothing after it", f"write {MAGIC} alone")
-            code = compiled(self.shell, cell, MAGIC)
-        except EduError as error:
-            raise UsageError(error.sentence()) from None
+        code = compiled_alone(self.shell, line, cell, MAGIC)
         try:
             with advise() as report:
                 exec(code, self.shell.user_ns)

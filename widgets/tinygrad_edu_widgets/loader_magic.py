@@ -16,12 +16,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
 
 from tinygrad_edu.data.timeline import passes
-from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.observe.machine import conditions
 from tinygrad_edu.views import loading
 
 from .loader_gantt import LoaderGantt
-from .memory_magic import compiled
+from .memory_magic import compiled_alone
 
 MAGIC = "%%loader"
 
@@ -34,12 +33,7 @@ class LoaderMagics(Magics):
     def loader(self, line: str, cell: str) -> LoaderGantt:
         """Run this cell, and show who read each batch of its loops, and where they waited."""
         assert self.shell is not None
-        try:
-            if line.strip():
-                raise ArgumentError(f"{MAGIC} {line.strip()}", "it takes nothing after it", f"write {MAGIC} alone")
-            code = compiled(self.shell, cell, MAGIC)
-        except EduError as error:
-            raise UsageError(error.sentence()) from None
+        code = compiled_alone(self.shell, line, cell, MAGIC)
         with passes() as seen:
             exec(code, self.shell.user_ns)
         done = [one for one in seen if one.ended is not None and one.batches]

@@ -105,6 +105,16 @@ def compiled(shell: Any, cell: str, magic: str = "%%memory") -> Any:
         return shell.compile(*parsed(shell, cell), "exec")
 
 
+def compiled_alone(shell: Any, line: str, cell: str, magic: str) -> Any:
+    """The same, for a magic that takes nothing after it. Raises UsageError where there is something."""
+    try:
+        if line.strip():
+            raise ArgumentError(f"{magic} {line.strip()}", "it takes nothing after it", f"write {magic} alone")
+        return compiled(shell, cell, magic)
+    except EduError as error:
+        raise UsageError(error.sentence()) from None
+
+
 def parsed(shell: Any, cell: str) -> tuple[ast.Module, str]:
     """The cell's syntax, and the file name under which its lines are found."""
     source = "\n" + shell.transform_cell(cell)  # the line with the magic comes before

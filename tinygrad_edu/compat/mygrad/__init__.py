@@ -51,11 +51,15 @@ FUNCTIONS = frozenset(
     true_divide trunc var where
     """.split()
 )
-MAKERS = frozenset("arange empty eye full geomspace identity linspace logspace ones zeros".split())
-LIKE = frozenset("empty_like full_like ones_like zeros_like".split())
+MAKERS = frozenset(
+    """
+    arange empty empty_like eye full full_like geomspace identity linspace logspace ones ones_like zeros zeros_like
+    """.split()
+)
+_OF_SEVERAL = ("concatenate", "einsum", "stack", "where")  # functions whose first argument is no array
 
 __all__ = [  # noqa: PLE0604
-    *FUNCTIONS, *MAKERS, *LIKE, "Tensor", "asarray", "astensor", "bool_", "e", "float16", "float32", "float64", "inf",
+    *FUNCTIONS, *MAKERS, "Tensor", "asarray", "astensor", "bool_", "e", "float16", "float32", "float64", "inf",
     "int8", "int16", "int32", "int64", "mem_guard_active", "mem_guard_off", "mem_guard_on", "nan", "newaxis",
     "no_autodiff", "pi", "tensor", "turn_memory_guarding_off", "turn_memory_guarding_on",
 ]  # fmt: skip
@@ -66,16 +70,12 @@ def _function(name: str) -> Callable[..., Any]:
 
     @functools.wraps(numpys)
     def function(*args: Any, constant: bool | None = None, **kwargs: Any) -> Any:
-        if not any(isinstance(one, Tensor) for one in _flat(args)):
-            args = (astensor(args[0]), *args[1:]) if name not in ("concatenate", "stack", "where", "einsum") else args
+        if name not in _OF_SEVERAL and not any(isinstance(one, Tensor) for one in args):
+            args = (astensor(args[0]), *args[1:])
         found = numpys(*args, **kwargs)
         return found.as_constant() if constant and isinstance(found, Tensor) else found
 
     return function
-
-
-def _flat(args: Any) -> list[Any]:
-    return [one for arg in args for one in (arg if isinstance(arg, (list, tuple)) else [arg])]
 
 
 def _maker(name: str) -> Callable[..., Tensor]:
@@ -91,15 +91,13 @@ def _maker(name: str) -> Callable[..., Tensor]:
     return make
 
 
+@functools.cache  # and not put into this module, where any, abs, max and others would hide Python's own
 def __getattr__(name: str) -> Any:
     if name in FUNCTIONS:
-        found = _function(name)
-    elif name in MAKERS or name in LIKE:
-        found = _maker(name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    globals()[name] = found
-    return found
+        return _function(name)
+    if name in MAKERS:
+        return _maker(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 
 def __dir__() -> list[str]:

@@ -25,7 +25,7 @@ from .. import paths as _paths
 
 __version__ = "2.13.0+tinygrad_edu"  # whose names these are
 
-_COMPILERS = {"inductor": "numpy", "cudagraphs": "numpy", "aot_eager": "numpy"}  # PyTorch's names
+_COMPILERS = dict.fromkeys(("inductor", "cudagraphs", "aot_eager", "eager"), "numpy")  # PyTorch's names
 _NAMES = {*_ours.__all__, "bfloat16"} & _pytorch_names()["torch"]
 
 _backends.simulate_cuda()
@@ -38,7 +38,7 @@ def compile(model: Any = None, *, backend: str = "inductor", **settings: Any) ->
     """
     if backend == "eager":
         settings["disable"] = True
-    return _ours.compile(model, backend=_COMPILERS.get(backend, "numpy" if backend == "eager" else backend), **settings)
+    return _ours.compile(model, backend=_COMPILERS.get(backend, backend), **settings)
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -12,6 +12,7 @@ from ... import jit as _jit
 from ...errors import ArgumentError
 from ...jit import Traced, load, trace
 from ...nn import Linear, Module
+from ...nn.modes import modes_kept
 from ...tensor import Tensor
 from ...tensor.creation import zeros
 
@@ -37,13 +38,9 @@ class ScriptModule(Module):
 
         It is that of inference: in training mode PyTorch's saved modules would still drop out, and this one would not.
         """
-        training = [one for one in self.original.modules() if one.training]
-        self.original.eval()
-        try:
+        with modes_kept(self.original):
+            self.original.eval()
             return _jit.trace(self.original, self._seen or self._row())
-        finally:
-            for one in training:
-                one.training = True
 
     def _row(self) -> list[Tensor]:
         first = next((one for one in self.original.modules() if not list(one.children())), None)

@@ -34,10 +34,9 @@ def bytes_moved(result: Result) -> str:
 def applies(seen: Seen) -> Iterator[Sign]:
     for moved in seen.moved.values():
         if moved.created >= 4 or (moved.created and moved.nbytes >= 1_000_000):
-            works = [w for w in seen.works_at(moved.line) if w.kind == "copy" and w.lane != "host"]
             made = "a tensor was" if moved.created == 1 else f"{moved.created} tensors were"
-            told, spent = f"{made} made on the host, and then moved", sum(w.duration for w in works) / 1e9
-            yield Sign(moved.line, told, spent, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
+            told, took = f"{made} made on the host, and then moved", seen.copying(moved.line)
+            yield Sign(moved.line, told, took, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
 
 
 TIP = Tip(

@@ -44,10 +44,9 @@ def applies(seen: Seen) -> Iterator[Sign]:
     for moved in seen.moved.values():
         if moved.back >= 2 or (moved.same >= 4 and moved.same > moved.created):
             again, why = (moved.back, "come from there") if moved.back >= 2 else (moved.same, "been moved before")
-            works = [w for w in seen.works_at(moved.line) if w.kind == "copy" and w.lane != "host"]
             told = f"{again} of {moved.count} copies moved what had {why}"
-            spent = sum(w.duration for w in works) / 1e9
-            yield Sign(moved.line, told, spent, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
+            took = seen.copying(moved.line)
+            yield Sign(moved.line, told, took, virtual=True, saves=f"{bytes_text(moved.nbytes)} moved")
 
 
 TIP = Tip(

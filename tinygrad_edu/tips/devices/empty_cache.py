@@ -8,7 +8,7 @@ from typing import Any
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, tips
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
-from tinygrad_edu.tips.signs import Seen, Sign
+from tinygrad_edu.tips.signs import Seen, Sign, spent
 
 tips.declare(tips.Fact("given back", "given back", "bytes", "how much less is reserved at the end"))
 tips.declare(tips.Fact("tensors hold", "more in tensors", "bytes", "how much more is allocated at the end"))
@@ -55,7 +55,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
     works = [work for work in seen.works if work.name == "empty_cache"]
     if len(works) >= 4:
         told = f"the cache was emptied {len(works)} times, and memory reserved anew"
-        yield Sign(works[-1].line, told, sum(work.duration for work in works) / 1e9, virtual=True)
+        yield Sign(works[-1].line, told, spent(works), virtual=True)
 
 
 TIP = Tip(

@@ -8,7 +8,7 @@ from typing import Any
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
-from tinygrad_edu.tips.signs import Seen, Sign
+from tinygrad_edu.tips.signs import Seen, Sign, spent
 
 
 def inputs(generator: tg.Generator, epochs: int, batches: int, device: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
         if moved.pageable >= 8 and moved.nbytes >= 64_000 and not moved.created:
             works = [w for w in seen.works_at(moved.line) if w.lane == "host"]
             told = f"{moved.pageable} copies from memory that is not pinned: the host does each itself"
-            yield Sign(moved.line, told, sum(w.duration for w in works) / 1e9, virtual=True)
+            yield Sign(moved.line, told, spent(works), virtual=True)
 
 
 TIP = Tip(

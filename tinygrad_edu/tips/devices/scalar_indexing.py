@@ -9,7 +9,7 @@ import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.errors import DeviceError
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Number, Picture, Question, Result, Size, Source, Tip, Way, raises
-from tinygrad_edu.tips.signs import Seen, Sign
+from tinygrad_edu.tips.signs import Seen, Sign, spent
 
 
 def inputs(generator: tg.Generator, n: int, device: str) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def launches(result: Result) -> float:
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.at("getitem"):
         if place.device != "cpu" and not place.shape and place.count >= 64:
-            spent = sum(w.duration for w in seen.works_at(place.line)) / 1e9
-            yield Sign(place.line, f"{place.count} single numbers of a tensor on a device", spent, virtual=True)
+            told, took = f"{place.count} single numbers of a tensor on a device", spent(seen.works_at(place.line))
+            yield Sign(place.line, told, took, virtual=True)
 
 
 TIP = Tip(

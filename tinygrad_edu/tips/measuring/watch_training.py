@@ -66,7 +66,7 @@ def root(w: Tensor) -> Tensor:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     if seen.has_bad:
-        yield Sign(seen.bad, "a result was nan or infinite", saves="a run that cannot learn any more")
+        yield Sign(seen.bad, "a result was nan", saves="a run that cannot learn any more")
 
 
 TIP = Tip(

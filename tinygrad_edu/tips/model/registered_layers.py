@@ -8,6 +8,8 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, nn, optim
+from tinygrad_edu.common.wording import plural
+from tinygrad_edu.nn.unregistered import unregistered
 from tinygrad_edu.tips import Aside, Claim, Elsewhere, Fact, Limit, Number, Picture, Question, Size, Slip, Source, Tip
 from tinygrad_edu.tips.facts import declare
 from tinygrad_edu.tips.outcomes import DIFFERS
@@ -65,17 +67,12 @@ def layer(w: Tensor) -> Tensor:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    for module in [part for root in seen.modules.values() for part in root.modules()]:
-        known = {id(part) for part in module.modules()}
-        for name, value in vars(module).items():
-            lost = [one for one in value if isinstance(one, nn.Module) and id(one) not in known] if plain(value) else []
-            if lost:
-                told = f"{type(module).__name__}.{name} is a plain {type(value).__name__} of {len(lost)} layers"
-                yield Sign(None, told, saves="layers that are never trained, saved or moved")
-
-
-def plain(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
+    for one in [lost for root in seen.modules.values() for lost in unregistered(root)]:
+        holds = f"{type(one.module).__name__}.{one.name} is a plain {type(vars(one.module)[one.name]).__name__}"
+        layers = sum(isinstance(item, nn.Module) for item in one.items)
+        what = plural(layers, "layer") if layers else plural(len(one.items), "parameter")
+        told = f"{holds} of {what} that the module does not find"
+        yield Sign(None, told, saves=f"{what} never trained, saved or moved")
 
 
 TIP = Tip(

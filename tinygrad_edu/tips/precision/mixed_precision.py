@@ -11,7 +11,7 @@ from tinygrad_edu.errors import DtypeError
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Figure, Limit, Picture, Question, Result, Size, Source, Tip, Way
 from tinygrad_edu.tips.outcomes import raises
-from tinygrad_edu.tips.signs import PRODUCTS, Seen, Sign
+from tinygrad_edu.tips.signs import PRODUCTS, Seen, Sign, spent
 
 
 def inputs(generator: tg.Generator, width: int, dtype: str, device: str) -> dict[str, Any]:
@@ -55,13 +55,12 @@ def takes(result: Result) -> str:
 def applies(seen: Seen) -> Iterator[Sign]:
     machine, products = tg.sim.machine(), [p for p in seen.at(*PRODUCTS) if p.device != "cpu" and p.walked]
     works = seen.kernels(*PRODUCTS)
-    spent, flops = sum(work.duration for work in works) / 1e9, sum(work.flops for work in works)
-    all_kernels = sum(work.duration for work in seen.kernels()) / 1e9
-    busy = flops > 0.3 * machine["float32"] * spent  # and not just launched
+    took, flops = spent(works), sum(work.flops for work in works)
+    busy = flops > 0.3 * machine["float32"] * took  # and not just launched
     gain = 1 - machine["float32"] / machine["float16"]
-    if products and products[0].dtype == "float32" and gain > 0.5 and busy and spent > 0.5 * all_kernels:
+    if products and products[0].dtype == "float32" and gain > 0.5 and busy and took > 0.5 * spent(seen.kernels()):
         told = "products of float32 take most of the device's time"
-        yield Sign(products[0].line, told, spent * gain, virtual=True)
+        yield Sign(products[0].line, told, took * gain, virtual=True)
 
 
 TIP = Tip(
