@@ -92,10 +92,7 @@ TIP = Tip(
         "last layers' gradients while backward computes the others."
     ),
     sources=(Source("R", "Multi-GPU Training", "its workers step before they reduce, so the models drift apart"),),
-    parameters=(
-        Size("rows", 512, 8, 8192, "rows of the batch"),
-        Size("workers", 2, 1, 8, "workers: threads"),
-    ),
+    parameters=(Size("rows", 512, 8, 8192, "rows of the batch"), Size("workers", 2, 1, 8, "workers: threads")),
     inputs=inputs,
     slow=slow,
     fast=fast,
@@ -117,7 +114,16 @@ TIP = Tip(
     explain="Why may the learning rate be larger with more workers, if each keeps the size of its own batch?",
     symptoms=("training is too slow",),
     picture=Picture("BufferMap", lambda: {"gradient of worker 0": tg.ones(4), "of worker 1": tg.ones(4) * 3}),
-    elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "parallel = torch.nn.parallel.DistributedDataParallel"),),
+    elsewhere=(
+        Elsewhere(
+            "PyTorch 2.13",
+            "2026-11",
+            'torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)\n'
+            "model = nn.parallel.DistributedDataParallel(nn.Linear(64, 1))\n"
+            "loss = F.mse_loss(model(x), y)\nloss.backward()  # leaves the average of all workers' gradients\n"
+            "torch.distributed.destroy_process_group()",
+        ),
+    ),
     torch=None,
     differs_in_torch="Workers are processes there: torchrun starts them.",
     tolerance=1e-4,

@@ -104,6 +104,12 @@ TIP = Tip(
     symptoms=("my loss goes up and down and does not fall", "my loss suddenly jumps, or becomes nan"),
     picture=Picture("BufferMap", picture),
     elsewhere=(
-        Elsewhere("PyTorch 2.13", "2026-11", "rise_and_fall = torch.optim.lr_scheduler.OneCycleLR  # warm-up, cosine"),
+        Elsewhere(
+            "PyTorch 2.13",
+            "2026-11",
+            "optimizer = torch.optim.Adam(model.parameters())\n"
+            "schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)  # up, a cosine down\n"
+            "loss = model(x).square().mean()\nloss.backward()\noptimizer.step()\nschedule.step()  # after each batch",
+        ),
     ),
 )

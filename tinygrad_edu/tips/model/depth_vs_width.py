@@ -100,7 +100,7 @@ TIP = Tip(
         Elsewhere(
             "PyTorch 2.13",
             "2026-11",
-            "wide = torch.nn.Sequential(torch.nn.Linear(32, 528), torch.nn.ReLU(), torch.nn.Linear(528, 1))",
+            "wide = nn.Sequential(nn.Linear(32, 497), nn.ReLU(), nn.Linear(497, 1))\nanswer = wide(new)",
         ),
     ),
     devices=("sim",),

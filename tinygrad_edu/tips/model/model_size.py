@@ -99,7 +99,13 @@ TIP = Tip(
     symptoms=("training is too slow", "my model is right on old data and wrong on new ones"),
     picture=Picture("TimingRace", dict),
     elsewhere=(
-        Elsewhere("PyTorch 2.13", "2026-11", "count = sum(p.numel() for p in torch.nn.Linear(64, 48).parameters())"),
+        Elsewhere(
+            "PyTorch 2.13",
+            "2026-11",
+            "model = nn.Sequential(nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 10))\n"
+            "size = sum(p.numel() for p in model.parameters())\n"
+            "answer = model(torch.rand(32, 64)).argmax(1)",
+        ),
     ),
     torch={"inputs": torch_inputs},
 )
