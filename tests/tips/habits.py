@@ -16,16 +16,17 @@ from tinygrad_edu.nn import functional as F
 from tinygrad_edu.optim import SGD
 
 Program = Callable[[], Any]
+DEVICE = "cpu"  # of the data
 
 
 def digits_like(rows: int = 64) -> tuple[tg.Tensor, tg.Tensor]:
-    x = tg.randn(rows, 16, generator=tg.Generator().manual_seed(0))
+    x = tg.randn(rows, 16, generator=tg.Generator().manual_seed(0), device="cpu").to(DEVICE)
     return x, (x[:, 0] > 0).long()
 
 
-def network(*, device: str = "cpu", width: int = 32) -> nn.Module:
+def network(*, device: str = "", width: int = 32) -> nn.Module:
     tg.manual_seed(0)
-    return nn.Sequential(nn.Linear(16, width), nn.ReLU(), nn.Linear(width, 2)).to(device)
+    return nn.Sequential(nn.Linear(16, width), nn.ReLU(), nn.Linear(width, 2)).to(device or DEVICE)
 
 
 def vectorise() -> None:

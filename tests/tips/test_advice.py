@@ -48,6 +48,27 @@ def test_a_planted_habit_is_found(name: str) -> None:
             assert one.line.startswith("habits.py, line "), one.line
 
 
+# Habits that a program has on whatever device its tensors are.
+ANYWHERE = (
+    "a mean taken off row by row", "products of pieces", "a layer in three operations", "silu by hand",
+    "attention by hand", "products, made and added up", "batch norm in inference", "NumPy's float64",
+    "clones that are only read", "a transposed matrix read ten times", "a slice as a list of places",
+    "gradients filled with zeros", "a rate as a Python number",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANYWHERE)
+def test_a_planted_habit_is_found_on_a_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, expected = habits.SLOW[name]
+    monkeypatch.setattr(habits, "DEVICE", "sim")
+    before = tg.get_default_device()
+    tg.set_default_device("sim")
+    try:
+        assert expected <= {one.slug for one in advised(program)}
+    finally:
+        tg.set_default_device(before)
+
+
 @pytest.mark.parametrize("name", habits.CLEAN)
 def test_no_false_alarm(name: str) -> None:
     assert [(one.slug, one.line, one.sign.told) for one in advised(habits.CLEAN[name])] == []

@@ -342,7 +342,7 @@ class Witness(Interceptor):
             self.clones[cloned[1]][2] += 1
         value = call.operands[-1]
         if id(call.target) in self._grads and call.op.name in ("put", "mul"):
-            number = value.array if isinstance(value, TensorBase) else value
+            number = backends.of(value.array).peek(value.array) if isinstance(value, TensorBase) else value
             if getattr(number, "ndim", 0) == 0 and number == 0:
                 self.zeroed[call.line] += bytes_of(call.target.array)
 

@@ -11,7 +11,7 @@ import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
-from tinygrad_edu.tips.signs import Seen, Sign
+from tinygrad_edu.tips.signs import Seen, Sign, at_hand
 
 
 def inputs(generator: tg.Generator, n: int, rows: str, use: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def picture() -> dict[str, Any]:
 def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.at("getitem"):
         index = place.params["index"] if place.params.get("copies") else ()
-        row: Any = next((np.asarray(one) for one in index if getattr(one, "ndim", 0) == 1), np.zeros(0))
+        row: Any = next((at_hand(one) for one in index if getattr(one, "ndim", 0) == 1), np.zeros(0))
         steps: Any = np.unique(np.diff(row)) if row.dtype.kind == "i" and len(row) >= 8 else ()
         if place.nbytes >= 16_000 and len(steps) == 1 and steps[0] != 0:
             told = f"{place.count} copies by a list of places that a slice names, too"
