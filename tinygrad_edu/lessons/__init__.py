@@ -9,6 +9,7 @@ from .answers import answers
 from .checking import TASKS, Task, Verdict, check
 from .reasons import REASONS, reason
 
-from . import arrays, autograd, bounds, devices, dtypes, measuring, memory, mutation, precision, tip_lab, welcome  # noqa: F401  isort: skip  (they register their tasks)
+from . import arrays, autograd, bounds, devices, dtypes, feeding, measuring, memory  # noqa: F401  isort: skip
+from . import mutation, precision, tip_lab, welcome  # noqa: F401  isort: skip  (they register their tasks)
 
 __all__ = ["REASONS", "TASKS", "Task", "Verdict", "answers", "check", "reason"]

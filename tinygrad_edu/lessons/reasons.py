@@ -10,6 +10,7 @@ from .autograd_reasons import AUTOGRAD
 from .bounds_reasons import BOUNDS
 from .devices_reasons import DEVICES
 from .dtypes_reasons import DTYPES
+from .feeding_reasons import FEEDING
 from .lab_reasons import LAB
 from .measuring_reasons import MEASURING
 from .memory_reasons import MEMORY
@@ -63,6 +64,8 @@ REASONS: dict[str, Reason] = {
     **MEMORY,
     # lesson 8
     **PRECISION,
+    # lesson 9
+    **FEEDING,
 }
 
 

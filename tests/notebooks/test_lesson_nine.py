@@ -1,0 +1,271 @@
+"""Lesson 9: each fact that its prose states, the reasons of its gates, and what its programs and its ledger do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tests.lessons.feeding_solutions import ERRORS, HABITS, ledger_of, script
+from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cells, sources, words
+from tinygrad_edu import tips
+from tinygrad_edu.data import DataLoader
+from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.lessons import check
+from tinygrad_edu.lessons.feeding import TRIES
+from tinygrad_edu.lessons.feeding_programs import OnDisk, in_memory, learned, on_disk, used
+from tinygrad_edu.lessons.feeding_reasons import FEEDING
+from tinygrad_edu.lessons.ledger import Ledger, Try, same
+from tinygrad_edu.nn import functional as F
+
+LESSON = "09_feeding_the_model"
+ANSWERS = {
+    "share of the time": "about nine tenths",
+    "two threads": "about as long",
+    "two processes": "more than 10 times as long",
+    "different noises": "2",
+    "How many kernels": "about 800",
+    "Which loss": "1.46",
+}
+
+
+@pytest.fixture(scope="module")
+def lesson() -> Run:
+    return run_cells(LESSON)
+
+
+@pytest.fixture(scope="module")
+def mended() -> Try:
+    return ledger_of(script()).tries[0]
+
+
+def given(lesson: Run) -> Try:
+    """The script as it stands, in the ledger of the notebook."""
+    return lesson.names["ledger"].tries[0]  # type: ignore[no-any-return]
+
+
+def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
+    assert words(LESSON) <= 1500
+    assert len(lesson.gates) == 6
+    assert len(re.findall(r"^check\(", "\n".join(sources(LESSON)), re.M)) == 6
+
+
+def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:
+    for gate in lesson.gates:
+        check_reasons(gate, ANSWERS)
+
+
+def test_no_key_of_a_reason_is_used_twice() -> None:
+    check_reason_keys(LESSON, FEEDING)
+
+
+def test_a_reader_that_reads_in_turn_and_readers_beside_it() -> None:
+    """The worked example and task 1, with sleeps in place of the disk: a worker's batch takes three times as long."""
+    images = OnDisk(*on_disk_tensors(120))
+    times = []
+    for workers in (0, 1, 3, 6):
+        loader = DataLoader(images, 10, **({"num_workers": workers, "worker": "thread"} if workers else {}))
+        times.append(used(loader))
+    assert times[0] == pytest.approx(times[1], rel=0.4)
+    assert times[1] / times[2] > 1.8 and times[2] > times[3]
+
+
+def on_disk_tensors(count: int) -> tuple[tg.Tensor, tg.Tensor]:
+    return tg.rand(count, 64), tg.zeros(count).long()
+
+
+def test_three_hundred_digits_two_milliseconds_each() -> None:
+    images, new = on_disk()
+    assert (len(images), len(new)) == (300, 100) and len(in_memory()) == 300
+    x, y = images[0]
+    assert x.shape == (64,) and x.dtype == np.float32 and 0.002 <= images.direct < 0.02 and 0 <= y < 10
+    assert [len(y) for _, y in DataLoader(in_memory(), 32)] == [32] * 9 + [12], "ten batches, of which the last has 12"
+
+
+def test_what_workers_seed() -> None:
+    """That `np.random` and `tg` are seeded differently in each worker, and follow the seed."""
+
+    class Drawn(tg.data.Dataset):
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> Any:
+            info = tg.data.get_worker_info()
+            return np.random.rand(), tg.rand(()).item(), info.seed % 2**31
+
+    def drawn() -> list[tuple[float, ...]]:
+        tg.manual_seed(3)
+        return [tuple(one.item() for one in batch) for batch in DataLoader(Drawn(), 1, num_workers=4)]
+
+    first = drawn()
+    assert [len(set(column)) for column in zip(*first, strict=True)] == [8, 8, 4]
+    assert first == drawn()
+
+
+# The capstone -------------------------------------------------------------------------------------------------------
+
+
+def test_the_script_is_what_its_habits_and_errors_make(lesson: Run, mended: Try) -> None:
+    """The same script with all habits and errors put back computes the same numbers, and is as slow."""
+    one = given(lesson)
+    (again,) = ledger_of(script(*HABITS, *ERRORS)).tries
+    assert same(one, again) and not same(one, mended)
+    assert again.seconds == pytest.approx(one.seconds, rel=0.1)
+    assert again.nbytes == pytest.approx(one.nbytes, rel=0.01)
+    assert one.launches / 30 == pytest.approx(810, rel=0.05), "about 800 for each batch"
+
+
+def test_it_is_slow_and_greedy(lesson: Run, mended: Try) -> None:
+    one, ledger = given(lesson), Ledger()
+    assert ledger.within(one) == (False, False, False) and ledger.within(mended) == (True, True, True)
+    assert one.seconds > 50 * ledger.budget.seconds and one.waited > 3 * ledger.budget.waited
+    assert one.nbytes > 1.4 * ledger.budget.nbytes
+
+
+def test_advice_finds_its_planted_habits(lesson: Run) -> None:
+    with tips.advise() as report:
+        lesson.names["train_as_given"](*on_disk())
+    assert set(HABITS) <= {one.slug for one in report}
+
+
+def test_advice_finds_nothing_much_in_the_mended_script() -> None:
+    with tips.advise() as report:
+        script()(*on_disk())
+    assert {one.slug for one in report} <= {"find-num-workers"}, "each of its two passes is over before it is hidden"
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_no_habit_changes_the_numbers(habit: str, mended: Try) -> None:
+    """And each alone is in the budget, or exceeds it in the column where it should."""
+    (one,) = ledger_of(script(habit)).tries
+    assert same(one, mended)
+    fast, fed, small = Ledger().within(one)
+    assert fast is (habit not in ("vectorise", "vectorise-loss", "scalar-indexing", "allocate-on-device",
+                                  "spurious-promotion", "zero-grad-to-none"))  # fmt: skip
+    assert fed is (habit not in ("loader-workers", "avoid-transfers"))
+    assert small is (habit != "spurious-promotion")
+
+
+def test_the_numbers_of_a_correct_program(mended: Try) -> None:
+    """They are those of a plain loop on the CPU. With the errors, the loss begins at 2.29 and hardly falls."""
+    losses, accuracy = learned()
+    np.testing.assert_allclose(mended.losses, losses, rtol=1e-4)
+    assert mended.accuracy == pytest.approx(accuracy)
+    assert learned(softmax=True)[0][0] == pytest.approx(2.29, abs=0.005)
+    assert F.cross_entropy(tg.zeros(1, 10), tg.zeros(1).long()).item() == pytest.approx(2.30, abs=0.005)
+    sure = tg.zeros(1, 10)
+    sure[0, 3] = 1.0
+    assert sure.softmax(1)[0, 3].item() == pytest.approx(0.23, abs=0.005), "1 and nine zeros, as probabilities"
+
+
+WRONG = {
+    ("softmax",): "hardly falls", ("by_batch",): "in its last batch?", ("dropping",): "Are the answers equal?",
+    ERRORS: "hardly falls", ("by_batch", "dropping"): "in its last batch?",
+    ("vectorise", "avoid-transfers"): "7.00 ms are allowed", ("loader-workers",): "500 ms are allowed",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("left", WRONG, ids=" ".join)
+def test_a_version_that_is_not_there_yet_gets_its_hint(left: tuple[str, ...]) -> None:
+    ledger = ledger_of(script(*left))
+    ledger.tries *= TRIES
+    verdict = check("capstone", ledger)
+    assert verdict.state == "wrong" and WRONG[left] in verdict.words
+
+
+def test_a_version_needs_the_lines_that_defend_it(mended: Try) -> None:
+    ledger = Ledger()
+    ledger.tries = [mended]
+    assert "at least 5" in check("capstone", ledger).words
+    ledger.tries *= TRIES
+    assert check("capstone", ledger).right
+
+
+def test_numbers_of_no_known_program_and_a_model_that_is_another(mended: Try) -> None:
+    ledger = Ledger()
+    ledger.tries = [Try("x", 0.001, 0.1, 1000, (1.0, 0.5, 0.2), 0.9, 10)] * TRIES
+    assert "1.0000, 0.5000, 0.2000, are those of no program known here" in check("capstone", ledger).words
+    other = tg.nn.Linear(64, 10)
+    ledger.tries = [Try("x", 0.001, 0.1, 1000, mended.losses, mended.accuracy, 10, other)] * TRIES
+    assert "the model that it returns is right for" in check("capstone", ledger).words
+
+
+# The ledger ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_ledger_shows_the_budget_and_what_each_change_did(mended: Try) -> None:
+    ledger = Ledger()
+    slow = Try("as given", 0.5, 2.5, 1_000_000, (2.3, 2.2, 2.1), 0.58, 24000)
+    ledger.tries = [slow, Try("one <call>", 0.05, 0.4, 800_000, (2.3, 2.2, 2.1), 0.58, 1000), mended]
+    assert repr(ledger) == (
+        "change      accelerator (simulated)  waiting for data (measured)  memory (peak)  loss    right  numbers\n"
+        "budget      7.00 ms                  500 ms                       700 kB\n"
+        "as given    500 ms                   2.50 s                       1.00 MB        2.1000  58%\n"
+        "one <call>  50.0 ms                  400 ms ✓                     800 kB         2.1000  58%    as before\n"
+        + repr(ledger).splitlines()[-1]
+    )
+    assert repr(ledger).splitlines()[-1].endswith("93%    other")
+    assert "one &lt;call&gt;" in ledger._repr_html_() and ledger._repr_html_().count("<tr>") == 5
+
+
+def test_the_same_change_is_measured_anew() -> None:
+    ledger = ledger_of(script())
+    ledger.add("version 0", script())
+    assert [one.change for one in ledger.tries] == ["version 0"]
+    assert same(ledger.tries[0], ledger_of(script()).tries[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "train", "told"),
+    [
+        ("", script(), "say what you changed"),
+        (..., script(), "say what you changed"),
+        ("x", lambda images, new: None, "return model, losses, accuracies"),
+        ("x", lambda images, new: (len, [1.0], [0.5]), "there are 1 losses and 1 accuracies for 3 epochs"),
+    ],
+)
+def test_what_is_no_version_is_refused(change: Any, train: Any, told: str) -> None:
+    ledger = Ledger()
+    with pytest.raises(ArgumentError, match=re.escape(told)):
+        ledger.add(change, train)
+    assert not ledger.tries
+
+
+def test_reading_without_a_loader_counts_as_waiting() -> None:
+    def by_hand(images: Any, new_images: Any) -> Any:
+        for i in range(50):
+            images[i]
+        return script()(images, new_images)
+
+    (plain, other) = ledger_of(script(), by_hand).tries
+    assert other.waited - plain.waited > 0.06
+
+
+def test_the_machine_in_use_stays_as_it_was() -> None:
+    before = tg.sim.machine()
+    tg.sim.use("A100")
+    try:
+        on_a100, (one,) = tg.sim.machine(), ledger_of(script()).tries
+        assert tg.sim.machine() == on_a100
+        with pytest.raises(ZeroDivisionError):
+            ledger_of(lambda images, new_images: 1 / 0)
+        assert tg.sim.machine() == on_a100
+    finally:
+        tg.sim.use(before)
+    assert one.seconds == ledger_of(script()).tries[0].seconds, "whatever machine is in use, it runs on a T4"
+
+
+def test_the_notebook_runs_with_every_guess_filled_in() -> None:
+    names: dict[str, object] = {"__name__": LESSON}
+    for source in sources(LESSON, "code"):
+        exec(compile(source.replace("guess = ...", "guess = 3"), LESSON, "exec"), names)
+    assert len(names["report"]) >= len(HABITS)  # type: ignore[arg-type]
+
+
+def test_nothing_above_a_gate_tells_its_result() -> None:
+    text = "\n".join(sources(LESSON, "markdown")).split("## The same elsewhere")[0].split("## 6 · Exit quiz")[0]
+    for told in ("nine tenths", "about as long", "10 times as long", "a copy of the generator", "1.46", "about 800"):
+        assert told not in text

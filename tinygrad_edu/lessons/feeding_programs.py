@@ -1,0 +1,155 @@
+"""The programs of the lesson on feeding a model: digits on a slow disk, loops over them, noise from a generator."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..data import Chores, DataLoader, Dataset, TensorDataset, digits
+from ..nn import Dropout, Linear, ReLU, Sequential
+from ..nn import functional as F
+from ..nn.utils import clip_grad_norm_
+from ..optim import SGD
+from ..settings import no_grad
+from ..tensor import Tensor, from_numpy
+from ..tensor.creation import zeros
+from ..tensor.random import seeded
+
+READ = 0.002  # seconds to read an image
+OLD, NEW = 300, 100  # images to learn from, and to test with
+BATCH, EPOCHS, RATE = 32, 3, 0.5
+WAITS = ("about a tenth", "about half", "about nine tenths")
+SLOWER = ("about a half", "about as long", "more than 10 times as long")
+
+
+class OnDisk(Dataset):
+    """Digits on a slow disk: to read one takes 2 ms. A sample is 64 numbers of float32 and the digit.
+
+    ``direct`` are the seconds that the thread which made it has spent on reading by itself.
+    """
+
+    def __init__(self, x: Tensor, y: Tensor) -> None:
+        self.x, self.y, self.direct, self._home = x.numpy(), y.numpy(), 0.0, threading.get_ident()
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray[Any, Any], int]:
+        began = time.perf_counter()
+        time.sleep(READ)
+        if threading.get_ident() == self._home:
+            self.direct += time.perf_counter() - began
+        return self.x[index], int(self.y[index])
+
+
+def on_disk() -> tuple[OnDisk, OnDisk]:
+    """Images to learn from, and others to test with."""
+    x, y, x_new, y_new = digits().split()
+    return OnDisk(x[:OLD], y[:OLD]), OnDisk(x_new[:NEW], y_new[:NEW])
+
+
+@cache
+def pixels() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Mean and spread of each pixel, float64 as NumPy computes them."""
+    x = digits().split()[0].numpy().astype(np.float64)
+    return x.mean(0), x.std(0) + 0.1
+
+
+def share_waited(loader: DataLoader, step: float) -> str:
+    """For what share of the time a loop with steps of so many seconds waits for its loader."""
+    used(loader, step)
+    assert loader.timeline is not None
+    share = loader.timeline.stalled
+    return WAITS[0 if share < 0.3 else 1 if share < 0.75 else 2]
+
+
+def used(loader: Any, step: float = 0.0) -> float:
+    """Seconds for one pass over a loader, with a step that takes some time for each batch."""
+    began = time.perf_counter()
+    for _ in loader:
+        if step:
+            time.sleep(step)
+    return time.perf_counter() - began
+
+
+def beside_no_workers(data: Dataset, **workers: Any) -> str:
+    """How long reading takes with workers, compared with reading without: the middle one of three pairs."""
+    ratios = []
+    for _ in range(3):
+        with_workers = used(DataLoader(data, batch_size=8, **workers))
+        ratios.append(with_workers / used(DataLoader(data, batch_size=8)))
+    times = sorted(ratios)[1]
+    return SLOWER[0 if times < 0.7 else 1 if times < 3 else 2]
+
+
+def looping(count: int = 32) -> Chores:
+    """Samples that a loop in Python makes, in about 4 ms each."""
+    return Chores(count, "Python", 200)
+
+
+def in_memory() -> TensorDataset:
+    """The digits as two tensors."""
+    x, y, _, _ = digits().split()
+    return TensorDataset(x[:OLD], y[:OLD])
+
+
+def noises(made: Callable[..., Dataset], workers: int, seed: int = 0, passes: int = 1) -> list[bytes]:
+    """The noise of eight samples, in each pass: what ``made`` adds to images that are 0, read one by one."""
+    with seeded(seed):
+        loader = DataLoader(made(_Nothing()), batch_size=1, num_workers=workers)
+        return [x.numpy().tobytes() for _ in range(passes) for x, _ in loader]
+
+
+class _Nothing(Dataset):
+    """Eight images that are 0."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray[Any, Any], int]:
+        return np.zeros(64, np.float32), index
+
+
+def certain_and_right() -> str:
+    """The loss of the script for a digit that it recognises with certainty."""
+    sure = zeros(1, 10)
+    sure[0, 3] = 1.0
+    return f"{F.cross_entropy(sure, zeros(1).long() + 3).item():.2f}"
+
+
+@cache
+def learned(softmax: bool = False, by_batch: bool = False, dropping: bool = False) -> tuple[list[float], float]:
+    """The losses of each epoch and the accuracy at the end, as they should be; or with the script's errors.
+
+    Computed on the CPU in float32, from all digits at once.
+    """
+    mean, spread = (from_numpy(one).float() for one in pixels())
+    old, new = on_disk()
+    x, x_new = ((from_numpy(one.x) - mean) / spread for one in (old, new))
+    y, y_new = from_numpy(old.y), from_numpy(new.y)
+    with seeded(0):
+        model = Sequential(Linear(64, 256), ReLU(), Dropout(0.3), Linear(256, 10))
+        optimizer, losses, right = SGD(model.parameters(), lr=RATE), [], 0.0
+        for _ in range(EPOCHS):
+            model.train()
+            found = []
+            for start in range(0, len(x), BATCH):
+                rows = slice(start, start + BATCH)
+                scores = model(x[rows])
+                loss = F.cross_entropy(scores.softmax(1) if softmax else scores, y[rows])
+                optimizer.zero_grad()
+                loss.backward()
+                clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                found.append((loss.item(), len(y[rows])))
+            weights = None if by_batch else [count for _, count in found]
+            losses.append(float(np.average([one for one, _ in found], weights=weights)))
+            model.train(dropping)
+            with no_grad():
+                right = float((model(x_new).argmax(1) == y_new).float().mean().item())
+    return losses, right

@@ -1,0 +1,156 @@
+"""A ledger of changes to a program: each with what it did to time, memory and numbers."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import accelerator, sim
+from ..common.wording import bytes_text, seconds_text
+from ..data.timeline import passes
+from ..errors import ArgumentError
+from ..tensor import Tensor
+from ..tensor.creation import zeros
+from ..tensor.random import seeded
+from .feeding_programs import EPOCHS, OnDisk, on_disk
+
+MACHINE = "T4"
+CLOSE = 1e-3  # numbers that differ by less are the same
+COLUMNS = ("change", "accelerator (simulated)", "waiting for data (measured)", "memory (peak)", "loss", "right",
+           "numbers")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a program may take: seconds of the accelerator's time and of waiting for data, and bytes there."""
+
+    seconds: float = 0.007
+    waited: float = 0.5
+    nbytes: int = 700_000
+
+
+@dataclass(frozen=True)
+class Try:
+    """What one version of the program took. ``launches`` are kernels that it started."""
+
+    change: str
+    seconds: float
+    waited: float
+    nbytes: int
+    losses: tuple[float, ...]
+    accuracy: float
+    launches: int
+    model: Any = None
+
+
+class Ledger:
+    """Versions of ``train(images, new_images)``, in the order in which they were tried, beside a budget.
+
+    `add` runs one, on a simulated T4, from the same random numbers each time. The program has to return its model, the
+    losses of all epochs, and the accuracy after each.
+    """
+
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.budget, self.tries = budget or Budget(), list[Try]()
+
+    def add(self, change: str, train: Callable[..., Any]) -> Ledger:
+        """Run a version, and note what it took, under what was changed. A change of the same name is measured anew.
+
+        Raises `ArgumentError` for a program that returns something else, and whatever the program raises.
+        """
+        if not isinstance(change, str) or not change.strip():
+            raise ArgumentError(f"a change called {change!r}", "it is noted in words", "say what you changed")
+        if self.tries and self.tries[-1].change == change:
+            self.tries.pop()
+        self.tries.append(_tried(change, train))
+        return self
+
+    def within(self, one: Try) -> tuple[bool, bool, bool]:
+        """Whether it keeps to the budget: of time, of waiting, of memory."""
+        budget = self.budget
+        return one.seconds <= budget.seconds, one.waited <= budget.waited, one.nbytes <= budget.nbytes
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table without its head: the budget, then each change."""
+        budget = self.budget
+        found = [("budget", seconds_text(budget.seconds), seconds_text(budget.waited), bytes_text(budget.nbytes))]
+        rows: list[tuple[str, ...]] = [(*found[0], "", "", "")]
+        for place, one in enumerate(self.tries):
+            told = (seconds_text(one.seconds), seconds_text(one.waited), bytes_text(one.nbytes))
+            kept = [f"{text} ✓" if good else text for text, good in zip(told, self.within(one), strict=True)]
+            before = self.tries[place - 1] if place else None
+            numbers = "" if before is None else "as before" if same(before, one) else "other"
+            rows.append((one.change, *kept, f"{one.losses[-1]:.4f}", f"{one.accuracy:.0%}", numbers))
+        return rows
+
+    def __repr__(self) -> str:
+        lines = [COLUMNS, *self.rows()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+        return "\n".join(line.rstrip() for line in text)
+
+    def _repr_html_(self) -> str:
+        def row(cells: tuple[str, ...], tag: str) -> str:
+            sides = ["left", *["right"] * (len(cells) - 2), "left"]
+            style = "padding:2px 10px;white-space:normal;vertical-align:top;text-align:"
+            texts = [f'<{tag} style="{style}{side}">{html.escape(cell)}</{tag}>'
+                     for cell, side in zip(cells, sides, strict=True)]  # fmt: skip
+            return f"<tr>{''.join(texts)}</tr>"
+
+        body = "".join(row(cells, "td") for cells in self.rows())
+        return (
+            f'<table style="border-collapse:collapse"><thead>{row(COLUMNS, "th")}</thead><tbody>{body}</tbody></table>'
+        )
+
+
+def same(one: Try, other: Try) -> bool:
+    """Whether two versions compute the same losses and accuracy."""
+    return len(one.losses) == len(other.losses) and bool(
+        np.allclose(one.losses, other.losses, rtol=CLOSE, atol=0) and abs(one.accuracy - other.accuracy) < CLOSE
+    )
+
+
+@sim.alone()  # a widget may be running something there
+def _tried(change: str, train: Callable[..., Any]) -> Try:
+    before = sim.machine()
+    sim.use(MACHINE)
+    try:
+        zeros(1024, device="sim").sum().item()  # from here on there is memory in reserve
+        sim.restart()
+        accelerator.reset_peak_memory_stats()
+        stood, images = accelerator.memory_allocated(), on_disk()
+        with seeded(0), passes() as seen, sim.timeline() as log:
+            returned = train(*images)
+            sim.finish()
+        peak = accelerator.max_memory_allocated() - stood
+        losses, accuracy, model = _returned(returned)
+        kernels = sum(work.kind == "kernel" for work in log)
+        return Try(change, log.end / 1e9, _waited(images, seen), peak, losses, accuracy, kernels, model)
+    finally:
+        sim.finish()
+        sim.use(before)
+
+
+def _waited(images: tuple[OnDisk, ...], seen: list[Any]) -> float:
+    """Seconds for which the program waited for data: read by itself, with a loader or without, or by workers."""
+    return sum(one.direct for one in images) + sum(one.waited for one in seen if one.workers)
+
+
+def _returned(returned: Any) -> tuple[tuple[float, ...], float, Any]:
+    """Losses, the last accuracy and the model, from what a version returns."""
+    why, mend = f"it returns {type(returned).__name__}", "return model, losses, accuracies, as the given program does"
+    if not isinstance(returned, tuple) or len(returned) != 3 or not callable(returned[0]):
+        raise ArgumentError("a version of train in the ledger", why, mend)
+    model, losses, accuracies = returned
+    if len(losses) != EPOCHS or len(accuracies) != EPOCHS:
+        why = f"there are {len(losses)} losses and {len(accuracies)} accuracies for {EPOCHS} epochs"
+        raise ArgumentError("a version of train in the ledger", why, mend)
+    return tuple(map(_number, losses)), _number(accuracies[-1]), model
+
+
+def _number(value: Any) -> float:
+    return float(value.item() if isinstance(value, Tensor) else value)
