@@ -135,6 +135,17 @@ class TestSite:
         offered = {Path(link).name for link in page.links if link.endswith(".ipynb")}
         assert offered == {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
 
+    def test_every_lesson_has_its_minutes_and_what_to_know_before(self, site: Path) -> None:
+        rows = re.findall(
+            r"<tr.*?</tr>", (site / "learn" / "index.html").read_text(encoding="utf-8").partition("<h2>")[0], re.S
+        )
+        cells = [[unescape(re.sub(r"<.*?>", "", cell)).strip() for cell in re.findall(r"<td.*?</td>", row, re.S)]
+                 for row in rows if "<td" in row]  # fmt: skip
+        assert [title.partition(" ")[0] for title, _, _ in cells] == ["Welcome", *"0123456789", "The"]
+        assert all(50 <= int(minutes) <= 100 and need for _, minutes, need in cells)
+        teaching = unescape((site / "learn" / "teaching.html").read_text(encoding="utf-8"))
+        assert all(f"<h3>{title}" in teaching for title, _, _ in cells[1:])
+
     def test_no_page_speaks_of_the_computer_that_built_it(self, site: Path) -> None:
         for path in site.rglob("*.html"):
             assert str(ROOT) not in path.read_text(encoding="utf-8")

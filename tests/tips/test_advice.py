@@ -44,7 +44,7 @@ def test_a_planted_habit_is_found(name: str) -> None:
         assert 0 <= one.share <= 1
         assert one.sign.told and one.cost
         tips.find(one.slug).setting(one.sign.setting)  # which the tip takes
-        if one.sign.line is not None:
+        if one.slug not in ("registered-layers", "retracing"):  # which are habits of no single line
             assert one.line.startswith("habits.py, line "), one.line
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import backends
+from ..common.lines import user_line
 from ..errors import ArgumentError
 from ..inputs.kinds import explain_all
 from ..tensor import Tensor
@@ -126,7 +127,7 @@ class DataLoader:
 
     def _read_here(self) -> Iterator[Any]:
         """The batches of one pass, each read when it is wanted."""
-        timeline = self.timeline = Timeline(0)
+        timeline = self.timeline = Timeline(0, line=user_line())
         read = self._fetch().begin()
         for number, samples in enumerate(self._orders()):
             began = clock()
@@ -141,7 +142,7 @@ class DataLoader:
 
     def _read_ahead(self) -> Reading:
         """The batches of one pass, read by workers."""
-        timeline = self.timeline = Timeline(self.num_workers, self.worker)
+        timeline = self.timeline = Timeline(self.num_workers, self.worker, line=user_line())
         workers = self._crew
         if workers is None or not workers.stop.alive:
             workers = crew(self.worker, self._fetch(), self.num_workers, self._seed(), self.worker_init_fn,

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from time import perf_counter as clock
 
+from ..common.lines import Line
+
 __all__ = ["Fetched", "Timeline", "clock", "passes"]
 MOST = 4096  # batches that are kept: the last ones
 
@@ -53,6 +55,7 @@ class Timeline:
     opened: float = 0.0  # how long it took to ask for the first batches; with workers, also to start them
     left: float = 0.0  # when one more batch was wanted than there was
     ended: float | None = None  # when its workers had been ended, too
+    line: Line = None  # of the loop, where that is known
 
     def __post_init__(self) -> None:
         for seen in _watchers:

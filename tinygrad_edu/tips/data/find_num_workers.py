@@ -66,7 +66,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
         waited = one.waited - one.opened
         if one.workers and one.count >= 8 and waited > 0.05 and waited > 0.3 * one.span:
             told = f"with {one.workers} workers the loop still waited for {waited / one.span:.0%} of a pass"
-            yield Sign(None, told, waited)
+            yield Sign(one.line, told, waited)
 
 
 TIP = Tip(

@@ -42,7 +42,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
     for one in seen.loaders:
         if not one.workers and one.count >= 4 and one.waited > 0.05 and one.waited > 0.3 * one.span:
             told = f"the loop waited for {one.waited / one.span:.0%} of a pass for its {one.count} batches"
-            yield Sign(None, told, one.waited)
+            yield Sign(one.line, told, one.waited)
 
 
 TIP = Tip(

@@ -30,7 +30,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
     passes = [one for one in seen.loaders if one.workers and one.starts]
     lost = sum(max(ready - begun for begun, ready in one.starts.values()) for one in passes[1:])
     if len(passes) > 1 and lost > 0.02:
-        yield Sign(None, f"workers were started for each of {len(passes)} passes", lost)
+        yield Sign(passes[-1].line, f"workers were started for each of {len(passes)} passes", lost)
 
 
 TIP = Tip(
