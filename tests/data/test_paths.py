@@ -22,8 +22,10 @@ def test_the_data_module_has_pytorchs_path() -> None:
         "Chores",
         "Digits",
         "ImageFolder",
+        "Text",
         "digits",
         "draw_images",
+        "text",
     }  # which are not PyTorch's
     assert all(getattr(module, name) is getattr(data, name) for name in module.__all__)
     assert tg.utils.data is module

@@ -15,6 +15,7 @@ from .samplers import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from .text import Text, text
 from .worker import get_worker_info
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
+    "Text",
     "WeightedRandomSampler",
     "default_collate",
     "default_convert",
@@ -40,4 +42,5 @@ __all__ = [
     "draw_images",
     "get_worker_info",
     "random_split",
+    "text",
 ]
