@@ -91,3 +91,14 @@ def test_what_cannot_be_run(folder: Path) -> None:
     assert ran.returncode == 2
     assert ran.stderr == "advise nowhere.py\n  why:  there is no such file\n  mend: name a Python script\n"
     assert advise(cwd=folder).returncode == 2
+
+
+def test_a_script_is_run_again_without_its_habits(folder: Path) -> None:
+    """What it prints is shown once."""
+    (folder / "waits.py").write_text(
+        "from tinygrad_edu.data import Chores, DataLoader\n"
+        "for batch in DataLoader(Chores(24, 'waits', 5), batch_size=4):\n    print('read')\n"
+    )
+    ran = advise("--measure", "waits.py", cwd=folder)
+    assert (ran.returncode, ran.stderr) == (0, "") and ran.stdout.count("read\n") == 6
+    assert "\n   run again: " in ran.stdout and " without (measured, 3 turns): " in ran.stdout

@@ -51,3 +51,13 @@ def test_an_error_in_the_cell(shell: Any, capsys: Any) -> None:
 def test_what_it_takes(shell: Any) -> None:
     with pytest.raises(UsageError, match="it takes nothing after it"):
         AdviceMagics(shell).advise("now", "model(x)")
+
+
+def test_habits_that_can_be_left_out_are_measured(shell: Any, capsys: Any) -> None:
+    cell = (
+        "from tinygrad_edu.data import Chores, DataLoader\n"
+        "for batch in DataLoader(Chores(24, 'waits', 5), batch_size=4):\n    print('read')\n"
+    )
+    (one,) = AdviceMagics(shell).advise("--measure", cell)
+    assert one.again is not None and one.again.before > 1.5 * one.again.after
+    assert capsys.readouterr().out == "read\n" * 6

@@ -14,10 +14,13 @@ from ..tips import advise as watched
 from .terminal import Terminal
 
 
-def advise(terminal: Terminal, script: str, arguments: Sequence[str], *, as_json: bool) -> tuple[str, int]:
+def advise(
+    terminal: Terminal, script: str, arguments: Sequence[str], *, as_json: bool, measured: bool = False
+) -> tuple[str, int]:
     """The report, and the exit status of the script: 1 after an error, whose traceback is printed.
 
-    With JSON, what the script prints goes to standard error. Raises `ArgumentError` where there is no such file.
+    With JSON, what the script prints goes to standard error. ``measured``: it runs again, without each of the habits
+    that can be left out, and what it prints then is not shown. Raises `ArgumentError` where there is no such file.
     """
     if not os.path.isfile(script):
         raise ArgumentError(f"advise {script}", "there is no such file", "name a Python script")
@@ -26,6 +29,9 @@ def advise(terminal: Terminal, script: str, arguments: Sequence[str], *, as_json
         try:
             with watched() as report:
                 run(script, arguments)
+            if measured:
+                with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+                    report.measure(lambda: run(script, arguments))
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
         except Exception as error:

@@ -65,6 +65,9 @@ def make_parser() -> Parser:
     _tips(tips.add_subparsers(dest="action", metavar="ACTION", title="actions", parser_class=Parser))
     advise = commands.add_parser("advise", help="run a script, watched, and tell which tips apply to it")
     _json(advise)
+    advise.add_argument(
+        "--measure", action="store_true", help="run it several times more, without each habit that can be left out"
+    )
     advise.add_argument("script", metavar="SCRIPT", help="a Python script, for this package or for PyTorch")
     advise.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="what the script is given")
     doctor = commands.add_parser("doctor", help="what is installed, what the machine can do, how to fix the rest")
@@ -160,7 +163,7 @@ def perform(options: argparse.Namespace) -> tuple[str, int]:
     if options.command == "advise":
         from .advise import advise
 
-        return advise(terminal, options.script, options.arguments, as_json=options.json)
+        return advise(terminal, options.script, options.arguments, as_json=options.json, measured=options.measure)
     if options.command == "lab":
         from .lab import lab
 

@@ -13,15 +13,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..common.blocks import block
 from ..common.lines import describe_line
-from ..common.wording import plural, seconds_text
+from ..common.wording import plural, seconds_text, shown
 from ..compiler import traces
+from ..errors import ArgumentError
 from . import registry
+from .rewriting import Saving, savings
 from .signs import Seen, Sign
 
 
@@ -33,6 +35,7 @@ class Advice:
     title: str
     sign: Sign
     share: float
+    again: Saving | None = None  # from running the program without the habit
 
     @property
     def line(self) -> str:
@@ -58,7 +61,7 @@ class Advice:
         return {
             "tip": self.slug, "title": self.title, "line": self.line, "found": self.sign.told,
             "seconds": self.sign.seconds, "simulated": self.sign.virtual, "share": round(self.share, 4),
-            "saves": self.sign.saves, "open": self.command,
+            "saves": self.sign.saves, "open": self.command, "again": None if self.again is None else asdict(self.again),
         }  # fmt: skip
 
 
@@ -79,8 +82,27 @@ class Report(list[Advice]):
         for number, one in enumerate(self, 1):
             rows += ["", f"{number}. {one.title}", f"   {one.line or 'no line of the program'}", f"   {one.sign.told}"]
             rows += [f"   cost: {one.cost}"] if one.cost else []
+            rows += [f"   run again: {one.again.words}"] if one.again is not None else []
             rows.append(f"   try:  {one.command}")
         return "\n".join(rows)
+
+    def measure(self, program: Callable[[], Any], turns: int = 3) -> Report:
+        """Find out what some habits cost by running the program without them, in turns with it as written.
+
+        That can be done for tips whose cure does not change the program's own lines, such as workers that read, or
+        gradients that are let go of. The others keep their estimate. Returns the report itself. Raises `ArgumentError`
+        for what is no function, or fewer turns than one.
+        """
+        if not callable(program) or not isinstance(turns, int) or turns < 1:
+            why, mend = "it runs a function some times", "hand in the function itself, such as report.measure(train)"
+            raise ArgumentError(f"measure({shown(program, 40)}, turns={turns!r})", why, mend)
+        can = [(place, one, block) for place, one in enumerate(self)
+               if (block := registry.find(one.slug).without) is not None]  # fmt: skip
+        if can:
+            found = savings(program, [(block, one.sign.virtual) for _, one, block in can], turns)
+            for (place, one, _), saving in zip(can, found, strict=True):
+                self[place] = replace(one, again=saving)
+        return self
 
     def json(self) -> str:
         """The report as JSON."""
@@ -98,7 +120,8 @@ class Report(list[Advice]):
         rows = ["| tip | where, and what was found | cost |", "|---|---|---|"]
         for one in self:
             where = f"`{one.line.replace('`', '')}`<br>" if one.line else ""
-            rows.append(f'| **{one.title}**<br>`TipBrowser("{one.slug}")` | {where}{one.sign.told} | {one.cost} |')
+            cost = one.cost if one.again is None else f"{one.cost}<br>run again: {one.again.words}"
+            rows.append(f'| **{one.title}**<br>`TipBrowser("{one.slug}")` | {where}{one.sign.told} | {cost} |')
         return "\n".join([first, "", *[row.replace("\n", " ") for row in rows]])
 
 

@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -291,6 +292,8 @@ class Tip:
         why PyTorch does something else, if it does.
     ``applies``
         the signs by which a program shows that the tip applies to it, read off what a run has shown: see `advice`.
+    ``without``
+        a block in which a program runs as if the tip had been applied to it, where that can be done: see `rewriting`.
     """
 
     slug: str
@@ -320,6 +323,7 @@ class Tip:
     torch: Mapping[str, Callable[..., Any]] | None = field(default_factory=dict)
     differs_in_torch: str = ""
     applies: Callable[[Any], Iterable[Any]] | None = None
+    without: Callable[[], AbstractContextManager[Any]] | None = None
     devices: tuple[str, ...] = ("cpu",)
     tolerance: float = 1e-5
     threads: int | None = 1

@@ -7,10 +7,14 @@
         ...
 
 The report stands where the value of the cell's last line would: each tip that applies, with the line, what was found
-there, and what it cost. After an error in the cell, what was seen until then is printed before the traceback.
+there, and what it cost. With ``%%advise --measure`` the cell runs several times more, without each of the habits that
+can be left out, and what it prints then is not shown. After an error in the cell, what was seen until then is printed before the traceback.
 """
 
 from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
 
 from IPython.core.magic import Magics, cell_magic, magics_class
 
@@ -30,11 +34,15 @@ class AdviceMagics(Magics):
     def advise(self, line: str, cell: str) -> Report:
         """Run this cell, and tell which tips apply to it."""
         assert self.shell is not None
-        code = compiled_alone(self.shell, line, cell, MAGIC)
+        measured = line.strip() == "--measure"
+        code = compiled_alone(self.shell, "" if measured else line, cell, MAGIC)
         try:
             with advise() as report:
                 exec(code, self.shell.user_ns)
         except Exception:
             print(report)
             raise
+        if measured:
+            with redirect_stdout(io.StringIO()):
+                report.measure(lambda: exec(code, self.shell.user_ns))
         return report

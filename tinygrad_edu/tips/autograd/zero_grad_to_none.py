@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import tinygrad_edu as tg
-from tinygrad_edu import Tensor
+from tinygrad_edu import Tensor, nn, optim
 from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
 from tinygrad_edu.tips.outcomes import DIFFERS
+from tinygrad_edu.tips.rewriting import forced
 from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.tips.tip import Slip, Way
 from tinygrad_edu.tips.ways import mark
@@ -63,6 +64,10 @@ def applies(seen: Seen) -> Iterator[Sign]:
         )
 
 
+def without() -> Any:
+    return forced((optim.Optimizer, "zero_grad"), (nn.Module, "zero_grad"), set_to_none=True)
+
+
 TIP = Tip(
     slug="zero-grad-to-none",
     title="Let go of gradients between two steps",
@@ -111,4 +116,5 @@ TIP = Tip(
     ),
     devices=("cpu", "sim", "cuda"),
     applies=applies,
+    without=without,
 )

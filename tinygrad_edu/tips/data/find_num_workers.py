@@ -25,6 +25,7 @@ from tinygrad_edu.tips import (
     declare,
 )
 from tinygrad_edu.tips.loads import KINDS, labels_of, samples
+from tinygrad_edu.tips.rewriting import loading
 from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.utils.data import DataLoader
 
@@ -67,6 +68,10 @@ def applies(seen: Seen) -> Iterator[Sign]:
         if one.workers and one.count >= 8 and waited > 0.05 and waited > 0.3 * one.span:
             told = f"with {one.workers} workers the loop still waited for {waited / one.span:.0%} of a pass"
             yield Sign(one.line, told, waited)
+
+
+def without() -> Any:
+    return loading(lambda loader: loader.num_workers > 0, num_workers=8)
 
 
 TIP = Tip(
@@ -116,4 +121,5 @@ TIP = Tip(
         ),
     ),
     applies=applies,
+    without=without,
 )

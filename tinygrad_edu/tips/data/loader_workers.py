@@ -9,6 +9,7 @@ from typing import Any
 import tinygrad_edu as tg
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Number, Picture, Question, Size, Slip, Source, Tip, Way
 from tinygrad_edu.tips.loads import KINDS, labels_of, samples
+from tinygrad_edu.tips.rewriting import loading
 from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.utils.data import DataLoader
 
@@ -43,6 +44,10 @@ def applies(seen: Seen) -> Iterator[Sign]:
         if not one.workers and one.count >= 4 and one.waited > 0.05 and one.waited > 0.3 * one.span:
             told = f"the loop waited for {one.waited / one.span:.0%} of a pass for its {one.count} batches"
             yield Sign(one.line, told, one.waited)
+
+
+def without() -> Any:
+    return loading(lambda loader: not loader.num_workers, num_workers=4, worker="thread", prefetch_factor=2)
 
 
 TIP = Tip(
@@ -97,4 +102,5 @@ TIP = Tip(
     ),
     torch={"threads": threads_in_torch},
     applies=applies,
+    without=without,
 )

@@ -8,6 +8,7 @@ from typing import Any
 import tinygrad_edu as tg
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Number, Picture, Question, Size, Source, Tip
 from tinygrad_edu.tips.loads import KINDS, labels_of, samples
+from tinygrad_edu.tips.rewriting import loading
 from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.utils.data import DataLoader
 
@@ -31,6 +32,10 @@ def applies(seen: Seen) -> Iterator[Sign]:
     lost = sum(max(ready - begun for begun, ready in one.starts.values()) for one in passes[1:])
     if len(passes) > 1 and lost > 0.02:
         yield Sign(passes[-1].line, f"workers were started for each of {len(passes)} passes", lost)
+
+
+def without() -> Any:
+    return loading(lambda loader: loader.num_workers > 0, persistent_workers=True)
 
 
 TIP = Tip(
@@ -76,4 +81,5 @@ TIP = Tip(
         ),
     ),
     applies=applies,
+    without=without,
 )

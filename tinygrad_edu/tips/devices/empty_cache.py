@@ -7,7 +7,9 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor, tips
+from tinygrad_edu.backends.sim.device import SimBackend
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips.rewriting import replaced
 from tinygrad_edu.tips.signs import Seen, Sign, spent
 
 tips.declare(tips.Fact("given back", "given back", "bytes", "how much less is reserved at the end"))
@@ -56,6 +58,10 @@ def applies(seen: Seen) -> Iterator[Sign]:
     if len(works) >= 4:
         told = f"the cache was emptied {len(works)} times, and memory reserved anew"
         yield Sign(works[-1].line, told, spent(works), virtual=True)
+
+
+def without() -> Any:
+    return replaced(SimBackend, "empty_cache", lambda self: None)
 
 
 TIP = Tip(
@@ -114,4 +120,5 @@ TIP = Tip(
     torch=None,
     differs_in_torch="The same holds on a GPU; a CPU keeps no such cache.",
     applies=applies,
+    without=without,
 )

@@ -8,6 +8,7 @@ from typing import Any
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+from tinygrad_edu.tips.rewriting import loading
 from tinygrad_edu.tips.signs import Seen, Sign, spent
 
 
@@ -51,6 +52,10 @@ def applies(seen: Seen) -> Iterator[Sign]:
             works = [w for w in seen.works_at(moved.line) if w.lane == "host"]
             told = f"{moved.pageable} copies from memory that is not pinned: the host does each itself"
             yield Sign(moved.line, told, spent(works), virtual=True)
+
+
+def without() -> Any:
+    return loading(lambda loader: True, pin_memory=True)
 
 
 TIP = Tip(
@@ -108,4 +113,5 @@ TIP = Tip(
     torch=None,
     differs_in_torch="The same holds on a GPU; without one memory cannot be pinned.",
     applies=applies,
+    without=without,
 )

@@ -63,6 +63,10 @@ def applies(seen: Seen) -> Iterator[Sign]:
         yield Sign(products[0].line, told, took * gain, virtual=True)
 
 
+def without() -> Any:
+    return tg.autocast("sim", dtype=tg.float16)
+
+
 TIP = Tip(
     slug="mixed-precision",
     title="Train in mixed precision",
@@ -121,4 +125,5 @@ TIP = Tip(
     torch=None,
     differs_in_torch="The same holds on a GPU with tensor cores.",
     applies=applies,
+    without=without,
 )
