@@ -1,4 +1,4 @@
-"""What a habit costs by running the program without it: the habit is gone meanwhile, and all is as before afterwards."""
+"""Running a program without a habit: it is gone meanwhile, and all is as before afterwards."""
 
 from __future__ import annotations
 

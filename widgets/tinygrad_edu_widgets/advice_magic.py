@@ -8,7 +8,8 @@
 
 The report stands where the value of the cell's last line would: each tip that applies, with the line, what was found
 there, and what it cost. With ``%%advise --measure`` the cell runs several times more, without each of the habits that
-can be left out, and what it prints then is not shown. After an error in the cell, what was seen until then is printed before the traceback.
+can be left out, and what it prints then is not shown. After an error in the cell, what was seen until then is printed
+before the traceback.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class AdviceMagics(Magics):
             print(report)
             raise
         if measured:
+            names = self.shell.user_ns
             with redirect_stdout(io.StringIO()):
-                report.measure(lambda: exec(code, self.shell.user_ns))
+                report.measure(lambda: exec(code, names))
         return report
