@@ -55,7 +55,7 @@ def script(*left: str) -> Any:
     def train(images: Any, new_images: Any, epochs: int = 3) -> Any:
         model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Dropout(0.3), nn.Linear(256, 10)).to("sim", kind)
         optimizer = tg.optim.SGD(model.parameters(), lr=0.5)
-        losses, accuracies = [], []
+        losses, accuracies, scores = [], [], []
         again = "avoid-transfers" in left
         read = [(ready(x), y.to("sim")) for x, y in ([] if again else batches(images, 32))]
         tested = [(ready(x), y.to("sim")) for x, y in ([] if again else batches(new_images, 32))]
@@ -76,7 +76,8 @@ def script(*left: str) -> Any:
             right: Any = 0
             with tg.set_grad_enabled("no-grad" in left):
                 for x, y in ((ready(x), y.to("sim")) for x, y in batches(new_images, 32)) if again else tested:
-                    guesses = model(x).argmax(1)
+                    scores.append(model(x))
+                    guesses = scores[-1].argmax(1)
                     if "scalar-indexing" in left:
                         right += sum(int(guesses[i] == y[i].item()) for i in range(len(y)))
                     else:
@@ -114,6 +115,11 @@ def _noisy(noise: Any, own: bool = False) -> Any:
     return Noisy
 
 
+def _in_init(images: Any) -> Any:
+    """A generator from the worker's seed, where there is no worker yet."""
+    return np.random.default_rng(get_worker_info().seed), images  # type: ignore[union-attr]
+
+
 def _from_info(self: Any, index: int, shape: Any) -> Any:
     info = get_worker_info()
     if not hasattr(self, "mine"):
@@ -149,8 +155,8 @@ answer = Noisy""",
     "capstone": """
 from tests.lessons.feeding_solutions import ledger_of, script
 
-answer = ledger_of(script("vectorise-loss"), script("scalar-indexing"), script("gradient-clipping"),
-                   script("loader-workers"), script())""",
+answer = ledger_of(script("vectorise-loss", "no-grad"), script("scalar-indexing"), script("allocate-on-device"),
+                   script("spurious-promotion"), script("loader-workers"), script())""",
     "who_reads": 'answer = "bdca"',
     "quiz_feeding": 'answer = "bbc"',
 }
@@ -195,6 +201,7 @@ FEEDING_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_load(num_workers=5, worker="thread", drop_last=True), "the batches are others"),
         (_load(num_workers=5, worker="thread", shuffle=True), "the batches are others"),
         (lambda images: None, "is there a return?"),
+        (lambda images: DataLoader(list(images), 16), "let it read `images` itself"),
         (list, "return a DataLoader"),
     ],
     "worker_noise": [
@@ -203,6 +210,8 @@ FEEDING_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_noisy(lambda self, index, shape: np.random.default_rng().normal(0, 0.1, shape)), "the same noise again"),
         (_noisy(lambda self, index, shape: np.random.normal(0, 1, shape)), "a spread of 0.1"),
         (_noisy(lambda self, index, shape: np.zeros(shape)), "1 different noises"),
+        (_noisy(lambda self, index, shape: np.full(shape, np.random.normal(0, 0.1))), "among the pixels"),
+        (_in_init, "get_worker_info() is None where"),
         (3, "hand in the class itself"),
     ],
     "capstone": [

@@ -38,9 +38,10 @@ FEEDING: dict[str, str | dict[str, str]] = {
         "the right digit.",
         "2.30": "That is guessing: the same probability for ten digits.",
     },
-    "more_threads": "The loop waits until **eight readers keep up with the step**; a ninth changes nothing. Nothing is "
-    "read faster: more is read at once.",
-    "one_lock": "While a thread **waits for the disk, it holds no lock**, so others read. A loop in Python holds it.",
+    "more_threads": "Once **the readers together keep up with the step**, the step sets the pace. More of them read "
+    "more at once, and none reads faster.",
+    "one_lock": "A thread that **waits for a disk holds no lock**, nor while NumPy sorts. A loop in Python holds "
+    "it, even against the training loop.",
     "copies_of_state": "Its **seed must differ from worker to worker**: a copy of a generator draws the same numbers.",
     "other_numbers": "Each change **should leave the numbers as they are**. If one does not, it is a mistake, or it "
     "mends one.",

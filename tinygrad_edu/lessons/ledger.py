@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import html
+import statistics
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,8 +23,10 @@ from .feeding_programs import EPOCHS, OnDisk, on_disk
 
 MACHINE = "T4"
 CLOSE = 1e-3  # numbers that differ by less are the same
-COLUMNS = ("change", "accelerator (simulated)", "waiting for data (measured)", "memory (peak)", "loss", "right",
-           "numbers")  # fmt: skip
+SMALL, LONG = 0.01, 0.1  # a share of time or memory, and seconds of waiting, from which on two lines differ
+COLUMNS = ("change", "accelerator (simulated)", "waiting for data (measured)", "memory at its peak (counted)", "loss",
+           "right", "numbers")  # fmt: skip
+QUICK, RUNS = 1.0, 3  # a version that takes less than so many seconds runs so many times
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Budget:
 
     seconds: float = 0.007
     waited: float = 0.5
-    nbytes: int = 700_000
+    nbytes: int = 600_000
 
 
 @dataclass(frozen=True)
@@ -39,35 +44,64 @@ class Try:
 
     change: str
     seconds: float
-    waited: float
+    waits: tuple[float, ...]  # of each run
     nbytes: int
     losses: tuple[float, ...]
     accuracy: float
     launches: int
+    took: float = 0.0  # seconds by the clock
     model: Any = None
+    expected: float | None = None  # seconds of the accelerator, as the learner said before
+
+    @property
+    def waited(self) -> float:
+        """Seconds of waiting for data: the median of its runs."""
+        return statistics.median(self.waits)
+
+    @property
+    def waiting(self) -> str:
+        """The same in words, with the least and the most."""
+        spread = f" ({seconds_text(min(self.waits))}–{seconds_text(max(self.waits))})" if len(self.waits) > 1 else ""
+        return seconds_text(self.waited) + spread
+
+    @property
+    def working(self) -> str:
+        """The accelerator's time in words, with what was expected."""
+        said = "" if self.expected is None else f" (expected {seconds_text(self.expected)})"
+        return seconds_text(self.seconds) + said
 
 
 class Ledger:
     """Versions of ``train(images, new_images)``, in the order in which they were tried, beside a budget.
 
-    `add` runs one, on a simulated T4, from the same random numbers each time. The program has to return its model, the
-    losses of all epochs, and the accuracy after each.
+    `add` runs one, on a simulated T4, from the same random numbers each time; a quick one three times, for a median.
+    The program has to return its model, the losses of all epochs, and the accuracy after each.
     """
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget, self.tries = budget or Budget(), list[Try]()
 
-    def add(self, change: str, train: Callable[..., Any]) -> Ledger:
+    def add(self, change: str, train: Callable[..., Any], expected: float | None = None) -> Ledger:
         """Run a version, and note what it took, under what was changed. A change of the same name is measured anew.
 
+        ``expected`` are the milliseconds of the accelerator that were predicted; they stand beside what came out.
         Raises `ArgumentError` for a program that returns something else, and whatever the program raises.
         """
         if not isinstance(change, str) or not change.strip():
             raise ArgumentError(f"a change called {change!r}", "it is noted in words", "say what you changed")
         if self.tries and self.tries[-1].change == change:
             self.tries.pop()
-        self.tries.append(_tried(change, train))
+        tried = _tried(change, train)
+        if tried.took < QUICK:
+            more = [_tried(change, train).waited for _ in range(RUNS - 1)]
+            tried = replace(tried, waits=(*tried.waits, *more))
+        self.tries.append(replace(tried, expected=None if expected is None else expected / 1000))
         return self
+
+    @property
+    def changes(self) -> int:
+        """How many lines differ from the one above: in their numbers, or clearly in what they took."""
+        return sum(not _alike(one, other) for one, other in pairwise(self.tries))
 
     def within(self, one: Try) -> tuple[bool, bool, bool]:
         """Whether it keeps to the budget: of time, of waiting, of memory."""
@@ -80,7 +114,7 @@ class Ledger:
         found = [("budget", seconds_text(budget.seconds), seconds_text(budget.waited), bytes_text(budget.nbytes))]
         rows: list[tuple[str, ...]] = [(*found[0], "", "", "")]
         for place, one in enumerate(self.tries):
-            told = (seconds_text(one.seconds), seconds_text(one.waited), bytes_text(one.nbytes))
+            told = one.working, one.waiting, bytes_text(one.nbytes)
             kept = [f"{text} ✓" if good else text for text, good in zip(told, self.within(one), strict=True)]
             before = self.tries[place - 1] if place else None
             numbers = "" if before is None else "as before" if same(before, one) else "other"
@@ -114,6 +148,16 @@ def same(one: Try, other: Try) -> bool:
     )
 
 
+def _alike(one: Try, other: Try) -> bool:
+    """Whether nothing has changed that could be seen."""
+    return (
+        same(one, other)
+        and abs(one.seconds / other.seconds - 1) < SMALL
+        and abs(one.nbytes / other.nbytes - 1) < SMALL
+        and abs(one.waited - other.waited) < LONG
+    )
+
+
 @sim.alone()  # a widget may be running something there
 def _tried(change: str, train: Callable[..., Any]) -> Try:
     before = sim.machine()
@@ -124,12 +168,14 @@ def _tried(change: str, train: Callable[..., Any]) -> Try:
         accelerator.reset_peak_memory_stats()
         stood, images = accelerator.memory_allocated(), on_disk()
         with seeded(0), passes() as seen, sim.timeline() as log:
+            began = time.perf_counter()
             returned = train(*images)
+            took = time.perf_counter() - began
             sim.finish()
         peak = accelerator.max_memory_allocated() - stood
         losses, accuracy, model = _returned(returned)
         kernels = sum(work.kind == "kernel" for work in log)
-        return Try(change, log.end / 1e9, _waited(images, seen), peak, losses, accuracy, kernels, model)
+        return Try(change, log.end / 1e9, (_waited(images, seen),), peak, losses, accuracy, kernels, took, model)
     finally:
         sim.finish()
         sim.use(before)
