@@ -27,7 +27,7 @@ CELL = "with tg.no_grad():\n    answers = [model(x[i : i + 1]) for i in range(64
 
 
 def test_the_report(shell: Any) -> None:
-    report = AdviceMagics(shell).advise("", CELL)
+    report = AdviceMagics(shell).advise("", CELL).report
     assert [one.slug for one in report] == ["vectorise"]
     assert len(shell.user_ns["answers"]) == 64
     assert "line 3: answers" in report[0].line  # the first one is that of the magic
@@ -37,7 +37,7 @@ def test_the_report(shell: Any) -> None:
 
 
 def test_nothing_applies(shell: Any) -> None:
-    report = AdviceMagics(shell).advise("", "model(x)")
+    report = AdviceMagics(shell).advise("", "model(x)").report
     assert report._repr_markdown_() == report.text()
     assert "No tip applies that shows in a run" in report.text()
 
@@ -58,6 +58,6 @@ def test_habits_that_can_be_left_out_are_measured(shell: Any, capsys: Any) -> No
         "from tinygrad_edu.data import Chores, DataLoader\n"
         "for batch in DataLoader(Chores(24, 'waits', 5), batch_size=4):\n    print('read')\n"
     )
-    (one,) = AdviceMagics(shell).advise("--measure", cell)
+    (one,) = AdviceMagics(shell).advise("--measure", cell).report
     assert one.again is not None and one.again.before > 1.5 * one.again.after
     assert capsys.readouterr().out == "read\n" * 6

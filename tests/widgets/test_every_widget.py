@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import tinygrad_edu_widgets
 from tinygrad_edu_widgets import (
+    AdviceReport,
     BroadcastLab,
     BufferMap,
     CheckpointSlider,
@@ -54,10 +55,28 @@ from tinygrad_edu.observe import timing
 from tinygrad_edu.observe.memory import Memory
 from tinygrad_edu.settings import modes
 from tinygrad_edu.tensor.random import seeded
+from tinygrad_edu.tips.advice import Advice, Report
+from tinygrad_edu.tips.rewriting import Saving
+from tinygrad_edu.tips.signs import Sign
 from tinygrad_edu.views import loading
 from tinygrad_edu.views.frame import LAST_RUN, NOTHING_YET
 from tinygrad_edu.views.playground import meters
 from tinygrad_edu.views.race import finish
+
+
+def advised() -> AdviceReport:
+    """Of a run whose times are made up."""
+    report = Report([
+        Advice("vectorise", "Call the model once, for all samples",
+               Sign(None, "linear ran 64 times in a step, each time for one row", 0.004, setting={"n": 64}), 0.4),
+        Advice("pinned-memory", "Pin the memory of batches that travel often",
+               Sign(None, "16 copies from memory that is not pinned", 0.0005, virtual=True), 0.05,
+               Saving(0.002, 0.001, (1.9, 2.0, 2.1), virtual=True)),
+        Advice("keep-the-number-not-the-graph", "Add up numbers, not the graphs behind them",
+               Sign(None, "10 losses were kept", saves="memory that grows with every step"), 0.0),
+    ])  # fmt: skip
+    report.watched, report.seconds = 400, 0.01
+    return AdviceReport(report)
 
 
 def stepper() -> GraphStepper:
@@ -239,6 +258,8 @@ RIVER: Path = [("draft", "gradients"), ("commit", None)]
 ROOF: Path = [("draft", "moving its bytes"), ("commit", None)]
 SEEN: Path = [("draft", "about the same"), ("commit", None)]
 MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
+    "AdviceReport": (advised, [[], [("step", None)], [("pick", 2), ("open", None)], [("pick", 9)]]),
+    "nothing advised": (lambda: AdviceReport(Report()), [[]]),
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
     "BroadcastLab": (BroadcastLab, LAB_PATHS),
     "BufferMap": (

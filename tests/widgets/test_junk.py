@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tinygrad_edu_widgets import (
+    AdviceReport,
     BroadcastLab,
     BufferMap,
     CheckpointSlider,
@@ -42,6 +43,7 @@ import tinygrad_edu as tg
 from tests.test_junk import JUNK
 from tinygrad_edu.common.wording import shown
 from tinygrad_edu.errors import EduError
+from tinygrad_edu.tips.advice import Report
 
 KINDS: dict[str, Callable[[], Any]] = {
     **JUNK, "empty text": str, "zero": lambda: 0, "infinite": lambda: float("inf"), "complex": lambda: 1j,
@@ -110,6 +112,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     }),
     "Roofline": (Roofline, {"run": list, "ask": "?", "machine": "T4", "shown": False}),
     "FusionBuilder": (FusionBuilder, {"ask": "?"}),
+    "AdviceReport": (AdviceReport, {"report": Report(), "ask": "?"}),
     "LoaderGantt": (LoaderGantt, {"dataset": range(8), "step": len, "batch_size": 2, "workers": 0, "ask": "?"}),
     "RetraceLedger": (RetraceLedger, {"function": abs, "calls": [(1,)], "ask": "?"}),
     "PrecisionRuler": (PrecisionRuler, {
@@ -137,7 +140,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Playground.predict": (lambda **given: Playground().predict(**given), {"habit": "zeros", "time": "up"}),
     "Playground.run": (lambda steps: Playground().run(steps), {"steps": 2}),
     "Playground.replay": (lambda acts, until: Playground().replay(acts, until), {"acts": [], "until": 2}),
-    "TipBrowser": (TipBrowser, {"slug": "in-place", "alone": True}),
+    "TipBrowser": (TipBrowser, {"slug": "in-place", "alone": True, "setting": {"n": 1000}}),
     "show_tip": (show_tip, {"slug": "in-place"}),
     "export_predictions": (export_predictions, {"path": "mine.json"}),
     "act": (lambda act: gate().act(act), {"act": "reset"}),

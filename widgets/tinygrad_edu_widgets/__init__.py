@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .advice_report import AdviceReport
 from .behind import Behind
 from .broadcast_lab import BroadcastLab
 from .buffer_map import BufferMap
@@ -23,9 +24,10 @@ from .tip_browser import TipBrowser, show_tip
 from .training_monitor import TrainingMonitor
 
 __all__ = [
-    "Behind", "BroadcastLab", "BufferMap", "CheckpointSlider", "FusionBuilder", "GraphStepper", "GuardLens",
-    "LoaderGantt",    "MemoryRiver", "Playground", "PrecisionRuler", "PredictGate", "PromotionTracer", "QueueTimeline",
-    "RetraceLedger", "Roofline", "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions", "show_tip",
+    "AdviceReport", "Behind", "BroadcastLab", "BufferMap", "CheckpointSlider", "FusionBuilder", "GraphStepper",
+    "GuardLens", "LoaderGantt", "MemoryRiver", "Playground", "PrecisionRuler", "PredictGate", "PromotionTracer",
+    "QueueTimeline", "RetraceLedger", "Roofline", "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions",
+    "show_tip",
 ]  # fmt: skip
 
 

@@ -20,8 +20,8 @@ from contextlib import redirect_stdout
 from IPython.core.magic import Magics, cell_magic, magics_class
 
 from tinygrad_edu.tips import advise
-from tinygrad_edu.tips.advice import Report
 
+from .advice_report import AdviceReport
 from .memory_magic import compiled_alone
 
 MAGIC = "%%advise"
@@ -32,7 +32,7 @@ class AdviceMagics(Magics):
     """``%%advise``."""
 
     @cell_magic
-    def advise(self, line: str, cell: str) -> Report:
+    def advise(self, line: str, cell: str) -> AdviceReport:
         """Run this cell, and tell which tips apply to it."""
         assert self.shell is not None
         measured = line.strip() == "--measure"
@@ -47,4 +47,4 @@ class AdviceMagics(Magics):
             names = self.shell.user_ns
             with redirect_stdout(io.StringIO()):
                 report.measure(lambda: exec(code, names))
-        return report
+        return AdviceReport(report)

@@ -16,7 +16,7 @@ from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
 from tinygrad_edu.tips.framework import run_in_torch
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.given import flags, texts
+from tinygrad_edu.views.given import flags, refusal, texts, typed
 from tinygrad_edu.views.hosted import hosted, names_for
 
 from . import charts
@@ -28,7 +28,8 @@ ACTS = ("commit", "again", "run", "torch", "edit", "edited", "restore", "explain
 
 
 class TipBrowser(EduWidget, room=tips):
-    """``TipBrowser()`` is the front door to all tips; ``TipBrowser("in-place")`` opens it at one.
+    """``TipBrowser()`` is the front door to all tips; ``TipBrowser("in-place")`` opens it at one, and
+    ``TipBrowser("in-place", setting={"n": 1000})`` at your sizes.
 
     Gestures: search, or filter by device, theme, guide and symptom; choose a tip (arrow keys in the list); choose and
     *Commit* a prediction; set sizes and *Run*, *Stop* between two repeats; *Also in PyTorch* runs the same ways there;
@@ -45,11 +46,13 @@ class TipBrowser(EduWidget, room=tips):
     committed = traitlets.Bool(False, read_only=True).tag(sync=True)
     verdict = traitlets.Unicode(None, allow_none=True, read_only=True).tag(sync=True)  # of its last run
 
-    def __init__(self, slug: str = "", *, alone: bool = False) -> None:
+    def __init__(self, slug: str = "", *, alone: bool = False, setting: Mapping[str, Any] | None = None) -> None:
         texts("TipBrowser", slug=slug)
         flags("TipBrowser", alone=alone)
         tip = find(slug) if slug else all_tips()[0]
         self.state = tips.BrowserState(tip.slug, alone)
+        if setting is not None:
+            self.state = self.state.with_visit(setting=_chosen(tip, setting))
         self._running: Mapping[str, str] = {}  # the edited copies that are being run
         super().__init__()
         self.observe(lambda _: self._show(), "presenting")
@@ -133,7 +136,7 @@ class TipBrowser(EduWidget, room=tips):
         self.state = replace(self.state, device=str(value or tips.ANY))
 
     def _open(self, value: Any) -> None:
-        step = int(value)
+        step = typed("open", value)
         if 1 <= step <= self.state.visit.reached:
             self.state = self.state.with_visit(open=step)
 
@@ -283,6 +286,14 @@ def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     made: Callable[..., Any] = space[letter]
     return made
+
+
+def _chosen(tip: Tip, setting: Any) -> dict[str, Any]:
+    """The parameters that are given, as the tip takes them. Raises `TipError` for what it does not take."""
+    if not isinstance(setting, Mapping):
+        raise refusal("TipBrowser", "setting", setting, "it names parameters of the tip", "write {'n': 1000}")
+    parsed = tip.setting({str(name): value for name, value in setting.items()})
+    return {name: parsed[name] for name in parsed if name in setting}
 
 
 def show_tip(slug: str) -> TipBrowser:
