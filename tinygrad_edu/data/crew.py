@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import queue
 import shutil
@@ -10,12 +9,12 @@ import signal
 import sys
 import threading
 import weakref
-from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import CodeType, ModuleType
-from typing import Any, ClassVar, Protocol
+from types import ModuleType
+from typing import Any, Protocol
 
+from ..common.by_value import pickled
 from ..common.locks import Lock
 from ..errors import ArgumentError, MissingPackageError, WorkerError
 from .fetch import Fetch
@@ -242,31 +241,21 @@ def _main_out_of_sight() -> Iterator[None]:
 def _pickled(*task: Any) -> bytes:
     """What a worker needs, with classes and functions of a notebook or a program by value."""
     try:
-        import cloudpickle
-    except ImportError:
+        return pickled(task)
+    except ModuleNotFoundError as error:
+        if error.name != "cloudpickle":
+            raise _unsendable(error) from error
         why = "a worker process gets the data set by value, and only cloudpickle can send a notebook's classes"
         mend = "pip install cloudpickle, or use worker='thread'"
         raise MissingPackageError("DataLoader with worker processes", why, mend) from None
-
-    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-        dispatch_table: ClassVar[Any] = ChainMap({CodeType: _code_with_file}, cloudpickle.Pickler.dispatch_table)
-
-    file = io.BytesIO()
-    try:
-        Pickler(file).dump(task)
-        return file.getvalue()
     except Exception as error:
-        why = f"a part of the data set, collate_fn or worker_init_fn cannot be sent: {error}"
-        mend = "open files and locks in the worker, when first used; or use worker='thread'"
-        raise WorkerError("DataLoader with worker processes", why, mend) from error
+        raise _unsendable(error) from error
 
 
-def _code_with_file(code: CodeType) -> Any:
-    """As cloudpickle sends code, which forgets the file: it stays, for tracebacks."""
-    import cloudpickle
-
-    make, parts = cloudpickle.Pickler.dispatch_table[CodeType](code)
-    return make, tuple(code.co_filename if part == "<dynamic-code>" else part for part in parts)
+def _unsendable(error: Exception) -> WorkerError:
+    why = f"a part of the data set, collate_fn or worker_init_fn cannot be sent: {error}"
+    mend = "open files and locks in the worker, when first used; or use worker='thread'"
+    return WorkerError("DataLoader with worker processes", why, mend)
 
 
 def context_of(given: Any) -> Any:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import linecache
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..common.lines import cell_of, warn_user
-from ..errors import EduError, WorkerError
+from ..common.lines import warn_user
+from ..errors import WorkerError
 from .crew import Crew
 from .timeline import Timeline, clock
-from .worker import Answer
+from .worker import Answer, retold
 
 
 class Reading:
@@ -51,7 +49,7 @@ class Reading:
                 self._timeline.note(number, size, worker, asked, *answer.times, wanted, clock())
             self._ask()
             if answer.failed is not None:
-                raise _failed(answer.failed, worker)
+                raise retold(answer.failed, f"in worker {worker} of the loader")
             if not answer.ended:
                 return answer.batch
         self._end(wanted)
@@ -111,33 +109,3 @@ class Reading:
             if not self._keep:
                 self._crew.stop()  # the loop waits for that, too
             self._timeline.end(wanted)
-
-
-def _failed(failed: tuple[BaseException, str], worker: int) -> BaseException:
-    """An error of a worker, with its traceback as the cause."""
-    error, text = failed
-    if isinstance(error, EduError) and not error.line:
-        error = type(error)(error.tried, error.why, error.mend)
-    error.__cause__ = _Original(f'\n"""in worker {worker} of the loader:\n{_with_source(text)}"""')
-    return error
-
-
-class _Original(Exception):
-    """The traceback of an error in a worker, as text."""
-
-
-def _with_source(text: str) -> str:
-    """A traceback with the lines that only this process knows: those of a notebook's cells."""
-    lines = text.splitlines()
-    told = []
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        place = re.match(r'  (File "(.+)"), line (\d+), in (.+)', line)
-        if place is None or after.startswith("    "):
-            told.append(line)
-            continue
-        named, file, row, function = place.groups()
-        told.append(f"  {cell_of(file) or named}, line {row}, in {function}")
-        source = linecache.getline(file, int(row)).strip()
-        if source:
-            told.append(f"    {source}")
-    return "\n".join(told)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..common.lines import failing_line
+from ..common.lines import cell_of, failing_line
 from ..common.locks import local
 from ..errors import EduError
 from ..tensor.random import seeded
@@ -130,3 +132,33 @@ def told(error: BaseException) -> tuple[BaseException, str]:
     if isinstance(error, EduError) and failing_line(error) is None:
         error.line = ""  # no line of the user's runs here: the one that wants the batch is to blame
     return error.with_traceback(None), text
+
+
+def retold(failed: tuple[BaseException, str], where: str) -> BaseException:
+    """What `told` gave, as an error whose cause is the traceback; ``where`` it was."""
+    error, text = failed
+    if isinstance(error, EduError) and not error.line:
+        error = type(error)(error.tried, error.why, error.mend)
+    error.__cause__ = _Original(f'\n"""{where}:\n{_with_source(text)}"""')
+    return error
+
+
+class _Original(Exception):
+    """The traceback of an error in a worker, as text."""
+
+
+def _with_source(text: str) -> str:
+    """A traceback with the lines that only this process knows: those of a notebook's cells."""
+    lines = text.splitlines()
+    told = []
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        place = re.match(r'  (File "(.+)"), line (\d+), in (.+)', line)
+        if place is None or after.startswith("    "):
+            told.append(line)
+            continue
+        named, file, row, function = place.groups()
+        told.append(f"  {cell_of(file) or named}, line {row}, in {function}")
+        source = linecache.getline(file, int(row)).strip()
+        if source:
+            told.append(f"    {source}")
+    return "\n".join(told)

@@ -1,4 +1,5 @@
-"""Training on several workers, by PyTorch's names. A worker is a thread (`run`) or a process (`init_process_group`).
+"""Training on several workers, by PyTorch's names. A worker is a thread (`run`), a process of a notebook's
+(`engines`), or a program of its own (`init_process_group`).
 
 >>> import tinygrad_edu as tg
 >>> from tinygrad_edu import distributed as dist
@@ -29,11 +30,12 @@ from .functions import (
     run,
     share,
 )
+from .notebook import Engines, engines
 from .parallel import DistributedDataParallel
 from .sampler import DistributedSampler
 
 __all__ = [
-    "DistributedDataParallel", "DistributedSampler", "ReduceOp", "all_gather", "all_gather_object", "all_reduce",
-    "barrier", "broadcast", "destroy_process_group", "get_rank", "get_world_size", "init_process_group",
-    "is_initialized", "new_secret", "run", "share",
+    "DistributedDataParallel", "DistributedSampler", "Engines", "ReduceOp", "all_gather", "all_gather_object",
+    "all_reduce", "barrier", "broadcast", "destroy_process_group", "engines", "get_rank", "get_world_size",
+    "init_process_group", "is_initialized", "new_secret", "run", "share",
 ]  # fmt: skip

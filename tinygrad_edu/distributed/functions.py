@@ -5,13 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from threading import Thread
 from typing import Any
 
 import numpy as np
 
+from ..common.blocks import block
 from ..common.wording import shown
 from ..errors import ArgumentError, WorkerError
 from ..inputs.arguments import whole
@@ -42,6 +43,16 @@ def group() -> Group:
         mend = "call init_process_group() first, or run the function by distributed.run(function, workers=2)"
         raise WorkerError("a call to the other workers", "this program belongs to no group", mend)
     return found
+
+
+@block
+def group_of(found: Group) -> Iterator[None]:
+    """In this block, this worker belongs to a group that is made already."""
+    token = _GROUP.set(found)
+    try:
+        yield
+    finally:
+        _GROUP.reset(token)
 
 
 def get_rank() -> int:

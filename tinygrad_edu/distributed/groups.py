@@ -67,19 +67,21 @@ class Threads(Group):
 class Tcp(Group):
     """Workers that are processes, on this machine or on others: all are connected to that of rank 0, which adds up.
 
-    Values travel as pickles, so the ``secret`` keeps strangers out: connections without it are refused.
+    Worker 0 listens at ``address``: at a free port where it is given port 0. Values travel as pickles, so the
+    ``secret`` keeps strangers out: connections without it are refused.
     """
 
     name = "tcp"
 
     def __init__(self, rank: int, size: int, address: tuple[str, int], secret: bytes, timeout: float) -> None:
         super().__init__(rank, size, timeout)
-        self._address, self._closed = address, False
+        self.address, self._closed = address, False
         self._connection: Connection[Any, Any] | None = None
         if rank == 0:
             self._meeting = Meeting(size, timeout)
             self._serving: list[threading.Thread] = []
             self._listener = Listener(address, backlog=size, authkey=secret)
+            self.address = address[0], int(self._listener.address[1])
             self._accepting = threading.Thread(target=self._accept, name="tcp group", daemon=True)
             self._accepting.start()
         else:
@@ -151,7 +153,7 @@ class Tcp(Group):
             self._meeting.leave(self.rank, why)
             self._closed = True
             if self._accepting.is_alive():
-                socket.create_connection(self._address).close()
+                socket.create_connection(self.address).close()
                 self._accepting.join()
             until = time.monotonic() + LAST_WORDS
             for thread in self._serving:  # which may still have to tell its worker who is gone
