@@ -405,6 +405,52 @@ def test_hooks_after_accumulation() -> None:
         assert inside
 
 
+def test_hooks_after_accumulation_run_while_the_walk_goes_on() -> None:
+    """As in PyTorch: once the last gradient of a leaf is there, and before older nodes compute."""
+    first, second, happened = leaf(1.0, 2.0), leaf(3.0, 4.0), []
+    between = first * 2
+    between.register_hook(lambda g: happened.append("between"))
+    first.register_post_accumulate_grad_hook(lambda leaf: happened.append("first"))
+    second.register_post_accumulate_grad_hook(lambda leaf: happened.append(("second", tg.is_grad_enabled())))
+    (between * second + between).sum().backward()
+    assert happened == [("second", True), "between", "first"]
+    happened.clear()
+    x = leaf(1.0, 2.0)
+    x.register_post_accumulate_grad_hook(lambda leaf: happened.append(leaf.grad.tolist()))
+    (x * x * x + x).sum().backward()
+    assert happened == [[4.0, 13.0]], "once, with all that comes"
+
+
+def test_a_hook_that_writes_a_gradient_leaves_those_of_others_alone() -> None:
+    """A sum hands the same array to both of its operands."""
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    w.register_post_accumulate_grad_hook(lambda leaf: leaf.grad.zero_())
+    (x * 2 + w).sum().backward()
+    assert (x.grad.tolist(), w.grad.tolist()) == ([2.0, 2.0], [0.0, 0.0])
+    x.grad = w.grad = None
+    y = x * 2
+    (y.reshape(2) + w).backward(tg.tensor([5.0, 6.0]))
+    assert (x.grad.tolist(), w.grad.tolist()) == ([10.0, 12.0], [0.0, 0.0])
+
+
+def test_a_leaf_that_some_edges_do_not_reach_is_served_in_the_end() -> None:
+    class Half(tg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: tg.Tensor) -> tg.Tensor:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: tg.Tensor) -> None:
+            return None
+
+    x, seen = leaf(1.0), []
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf.grad.tolist()))
+    (x * 2 + Half.apply(x * 3)).sum().backward()
+    assert seen == [[2.0]]
+    (x * 2).sum().backward(create_graph=True)
+    assert seen == [[2.0], [4.0]]
+
+
 def test_retain_grad_needs_a_gradient() -> None:
     with pytest.raises(AutogradError, match="retain_grad"):
         tg.ones(2).retain_grad()

@@ -15,6 +15,7 @@ from ..core.slow import announce
 from ..errors import ArgumentError, AutogradError, DeviceError, DtypeError, EduError, OutOfMemoryError, ShapeError
 from ..ops import convert as ct
 from ..settings import MODES, modes
+from .leaves import WAITED_FOR
 from .tensors import TENSORS
 
 
@@ -66,13 +67,18 @@ def _from(name: str, output: Any) -> str:
     return f"{name} from a tensor {tuple(output.array.shape)} {output.array.dtype}"
 
 
-def _run(roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = None) -> Backward:
+def _run(
+    roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = None, early: _Leaves | None = None
+) -> Backward:
     """One walk: with tensors if ``create``, which records them, or under forward mode; else with raw arrays."""
     m = modes()
     tensors = create or any(observer.differentiates for observer in m.observers)
     world = TENSORS if tensors else ARRAYS
     starts = [node for node, _ in roots]
-    run = Backward(retain=retain, world=world) if only is None else _Toward(starts, only, retain, world)
+    if early is not None and len(WAITED_FOR) and not tensors:
+        run: Backward = _Early(starts, early, retain, world)
+    else:
+        run = Backward(retain=retain, world=world) if only is None else _Toward(starts, only, retain, world)
     for node, gradient in roots:
         run.send(node, gradient if tensors else gradient.array)
     _walk(run, create)
@@ -193,9 +199,21 @@ def backward(
     """
     outputs, gradients = _starts("backward", tensors, grad_tensors)
     roots = _roots("backward()", outputs, gradients)
-    run = _run(roots, create_graph if retain_graph is None else retain_graph or create_graph, create_graph)
-    seen = {id(gradient.array) for _, gradient in roots}
+    leaves = _Leaves({id(gradient.array) for _, gradient in roots}, create_graph)
+    retain = create_graph if retain_graph is None else retain_graph or create_graph
+    run = _run(roots, retain, create_graph, early=leaves)
     for leaf, g in run.waiting.items():
+        leaves.arrive(leaf, g, run.exposed)
+
+
+class _Leaves:
+    """What arrives at leaves is added to their ``.grad``. ``seen`` are the arrays, by id, that somebody else has."""
+
+    def __init__(self, seen: set[int], create: bool) -> None:
+        self.seen, self.create, self.modes = seen, create, modes()
+
+    def arrive(self, leaf: Node, g: Any, exposed: bool) -> None:
+        """All of a leaf's gradient is there. ``exposed``: somebody else may have the array."""
         assert isinstance(leaf, Leaf)
         hooked = leaf.extra is not None and bool(leaf.extra.hooks)
         if hooked:
@@ -212,9 +230,57 @@ def backward(
                 g = lay_as_leaf(TENSORS.namespace(g), g, tensor.array.strides)
             array = g.array if isinstance(g, TensorBase) else g
         # .grad adopts an array only if nobody else can have it: later gradients are added to it in place.
-        shared = run.exposed or hooked or id(array) in seen or getattr(array, "base", None) is not None
-        seen.add(id(array))
-        accumulate(leaf, g, array, _gradient, shared, create_graph)
+        shared = exposed or hooked or id(array) in self.seen or getattr(array, "base", None) is not None
+        self.seen.add(id(array))
+        accumulate(leaf, g, array, _gradient, shared, self.create)
+
+    def early(self, leaf: Node, g: Any, exposed: bool) -> None:
+        """The same in the middle of a walk, in the modes of the program, as hooks are called there."""
+        before = modes()
+        try:
+            MODES.set(self.modes)
+            self.arrive(leaf, g, exposed)
+        finally:
+            MODES.set(before)
+
+
+class _Early(Backward):
+    """A walk that gives a leaf whose hooks wait for ``.grad`` its gradient as soon as all of it is there.
+
+    So they run while the walk goes on, as in PyTorch. What is there is known by counting: each edge that leads to the
+    leaf is walked once. Where some are not walked, because no gradient comes that way, it waits until the end.
+    """
+
+    def __init__(self, roots: list[Node], leaves: _Leaves, retain: bool, world: World) -> None:
+        super().__init__(retain=retain, world=world)
+        self.leaves = leaves
+        self.left: dict[Node, int] = {}
+        reached, todo = set(roots), list(roots)
+        while todo:
+            for parent in todo.pop().parents:
+                if parent is None:
+                    continue
+                if parent.extra is not None and parent.extra.after:
+                    self.left[parent] = self.left.get(parent, 0) + 1
+                if parent not in reached:
+                    reached.add(parent)
+                    todo.append(parent)
+
+    def visit(self, node: Node, g: Any) -> tuple[Any, ...]:
+        """`Backward.visit`; then leaves whose last edge this was are served."""
+        grads = super().visit(node, g)
+        for parent in node.parents:
+            if parent is not None and parent in self.left:
+                self.left[parent] -= 1
+                if not self.left[parent] and parent in self.waiting:
+                    part = self.waiting.pop(parent)
+                    self.leaves.early(parent, part, self.exposed or self._is_waiting(part))
+        return grads
+
+    def _is_waiting(self, part: Any) -> bool:
+        """Whether another gradient that waits is the same memory."""
+        owner = backends.of(part).owner(part)
+        return any(backends.of(one).owner(one) is owner for one in self.waiting.values())
 
 
 def _starts(name: str, tensors: Any, gradients: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

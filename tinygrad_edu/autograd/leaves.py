@@ -11,6 +11,7 @@ from ..core.base import TensorBase
 from ..core.graph import Leaf, Node
 from ..core.storage import clock, find, written_all
 
+WAITED_FOR: weakref.WeakSet[Leaf] = weakref.WeakSet()  # leaves that have had hooks which wait for .grad
 _ASLEEP: dict[int, tuple[Leaf, weakref.ref[Any]]] = {}  # leaves whose requires_grad is switched off for now
 _MOVES: dict[int, Moves] = {}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import backends
 from ..autograd import backward as run_backward
-from ..autograd.leaves import move, put_to_sleep, wake
+from ..autograd.leaves import WAITED_FOR, move, put_to_sleep, wake
 from ..backends.layout import contiguous
 from ..common.late import LateModule
 from ..core import guard
@@ -347,6 +347,7 @@ class Tensor(Conversions, Absent):
             raise AutogradError("register_post_accumulate_grad_hook", why, mend)
         extra = node.extras()
         extra.after = {} if extra.after is None else extra.after
+        WAITED_FOR.add(node)
         return RemovableHandle(extra.after, hook)
 
     def _node_for(self, what: str) -> Node:
