@@ -195,7 +195,7 @@ class Timeline(list[Work]):
 
     def waiting(self) -> int:
         """How many nanoseconds the host waited."""
-        return sum(work.duration for work in self if work.lane == "host" and work.kind == "wait")
+        return sum(work.duration for work in self if work.lane.startswith("host") and work.kind == "wait")
 
     def computing(self) -> int:
         """How many nanoseconds at least one kernel ran."""
@@ -204,7 +204,7 @@ class Timeline(list[Work]):
     def overlap(self) -> int:
         """How many nanoseconds a copy and a kernel ran at the same time."""
         kernels, copies = (
-            _joined([(one.start, one.end) for one in self if one.kind == kind and one.lane != "host"])
+            _joined([(one.start, one.end) for one in self if one.kind == kind and not one.lane.startswith("host")])
             for kind in ("kernel", "copy")
         )
         return _length(kernels) + _length(copies) - _length(_joined(kernels + copies))

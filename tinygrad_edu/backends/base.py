@@ -123,6 +123,7 @@ class Backend:
     scalar_reads = 0  # how often it was done
     compiles = False  # does it take kernels in its own language, by `elementwise`?
     fuses_rows = False  # may a kernel of `fused` reduce rows, and do whole operations?
+    joins = False  # do workers' arrays go from device to device, by `offer`? Else by way of the host
     readable = True  # may values be looked at now? Not while they are only being recorded
     stream_type: type[Stream] = Stream
 
@@ -187,6 +188,10 @@ class Backend:
     def give(self, array: Array, non_blocking: bool = False) -> Any:
         """The values for another device, as a NumPy array. The host may go on before they are there."""
         return self.to_numpy(array)
+
+    def offer(self, array: Array, name: str) -> Any:
+        """What a worker brings for an all-reduce or a broadcast, where the device ``joins``."""
+        raise NotImplementedError
 
     def pin(self, array: Any) -> Any:
         """A copy of a NumPy array in memory that this device reads and writes by itself."""

@@ -14,6 +14,7 @@
 True
 """
 
+from ..common.rings import ring_seconds
 from .functions import (
     ReduceOp,
     all_gather,
@@ -37,5 +38,5 @@ from .sampler import DistributedSampler
 __all__ = [
     "DistributedDataParallel", "DistributedSampler", "Engines", "ReduceOp", "all_gather", "all_gather_object",
     "all_reduce", "barrier", "broadcast", "destroy_process_group", "engines", "get_rank", "get_world_size",
-    "init_process_group", "is_initialized", "new_secret", "run", "share",
+    "init_process_group", "is_initialized", "new_secret", "ring_seconds", "run", "share",
 ]  # fmt: skip

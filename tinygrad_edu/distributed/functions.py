@@ -12,14 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from .. import backends
 from ..common.blocks import block
+from ..common.lines import user_line
 from ..common.wording import shown
+from ..common.workers import WORKER, Worker
+from ..core.inplace import own_buffer
 from ..errors import ArgumentError, WorkerError
 from ..inputs.arguments import whole
 from ..settings import no_grad
 from ..tensor import Tensor, from_numpy
 from .groups import Group, Tcp, Threads
-from .meeting import Meeting
+from .meeting import ON_DEVICES, Meeting
 
 TIMEOUT = 300.0  # seconds
 _GROUP: ContextVar[Group | None] = ContextVar("group", default=None)
@@ -152,12 +156,14 @@ def run(function: Callable[..., Any], workers: int = 2, *args: Any, timeout: flo
     count = whole("run", "workers", workers)
     if not 1 <= count <= 64:
         raise ArgumentError(f"run(workers={count})", "there can be 1 to 64", "as many as cores are of use")
-    meeting = Meeting(count, timeout)
+    meeting, parent = Meeting(count, timeout), WORKER.get()
+    crew = [Worker(rank, parent) for rank in range(count)]
     results: list[Any] = [None] * count
     errors: list[tuple[int, BaseException]] = []
 
     def work(rank: int) -> None:
         _GROUP.set(Threads(rank, meeting))
+        WORKER.set(crew[rank])
         try:
             results[rank] = function(*args)
             meeting.leave(rank, "it has ended")
@@ -170,6 +176,8 @@ def run(function: Callable[..., Any], workers: int = 2, *args: Any, timeout: flo
         thread.start()
     for thread in threads:
         thread.join()
+    for ended in [call for one in crew for call in one.ended]:
+        ended()
     if errors:
         rank, error = next((one for one in errors if not isinstance(one[1], WorkerError)), errors[0])
         error.add_note(f"in worker {rank} of {count}")
@@ -182,25 +190,35 @@ def run(function: Callable[..., Any], workers: int = 2, *args: Any, timeout: flo
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM) -> None:
     """Write into ``tensor``, on every worker, the sum of those of all (or what ``op`` says). All get the same bits."""
-    _fill(tensor, reduced(_array(tensor, "all_reduce"), op))
+    if _joins(tensor, "all_reduce"):
+        _by_devices(tensor, "all-reduce", lambda brought: reduced(brought, op, ON_DEVICES))
+    else:
+        _fill(tensor, reduced(_array(tensor), op))
 
 
-def reduced(array: np.ndarray[Any, Any], op: str = ReduceOp.SUM) -> np.ndarray[Any, Any]:
-    """The same for arrays: a new one, which the workers of a process may share."""
+def reduced(value: Any, op: str = ReduceOp.SUM, where: str = "") -> np.ndarray[Any, Any]:
+    """The same for arrays: a new one, which the workers of a process may share; or for offers of devices."""
     if op not in vars(ReduceOp).values():
         raise ArgumentError(f"all_reduce with op={shown(op, 40)}", "there is no such operation", "use ReduceOp.SUM")
-    found: np.ndarray[Any, Any] = group().mean(array) if op == ReduceOp.AVG else group().meet(op, array)
+    if op == ReduceOp.AVG:
+        return group().mean(value, where)
+    found: np.ndarray[Any, Any] = group().meet(f"{op}{where}", value)
     return found
 
 
 def broadcast(tensor: Tensor, src: int = 0) -> None:
     """Write into ``tensor``, on every worker, the numbers of that of worker ``src``."""
-    _fill(tensor, group().meet(f"from {_source(src)}", _array(tensor, "broadcast")))
+    what = f"from {_source(src)}"
+    if _joins(tensor, "broadcast"):
+        _by_devices(tensor, "broadcast", lambda brought: group().meet(f"{what}{ON_DEVICES}", brought))
+    else:
+        _fill(tensor, group().meet(what, _array(tensor)))
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor) -> None:
     """Write the tensors of all workers into those of the list, by rank."""
-    found = group().meet("gather", _array(tensor, "all_gather"))
+    _joins(tensor, "all_gather")
+    found = group().meet("gather", _array(tensor))
     if len(tensor_list) != len(found):
         why, mend = f"there are {len(found)} workers", "give one tensor for each"
         raise ArgumentError(f"all_gather into {len(tensor_list)} tensors", why, mend)
@@ -234,11 +252,21 @@ def _source(src: int) -> int:
     return src
 
 
-def _array(tensor: Any, name: str) -> np.ndarray[Any, Any]:
+def _joins(tensor: Any, name: str) -> bool:
+    """Whether it goes from device to device. Raises `ArgumentError` for anything but a tensor."""
     if not isinstance(tensor, Tensor):
-        raise ArgumentError(
-            f"{name} of a {type(tensor).__name__}", "workers share tensors", "make it one: tg.tensor(x)"
-        )
+        why, mend = "workers share tensors", "make it one: tg.tensor(x)"
+        raise ArgumentError(f"{name} of a {type(tensor).__name__}", why, mend)
+    return group().joins(tensor)
+
+
+def offer(tensor: Tensor, name: str) -> Any:
+    """What a worker brings of a tensor that goes from device to device: an offer of its device."""
+    array = tensor.array
+    return backends.of(array).offer(array, name)
+
+
+def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
     array: np.ndarray[Any, Any] = tensor.detach().numpy(force=True)
     return array
 
@@ -246,3 +274,15 @@ def _array(tensor: Any, name: str) -> np.ndarray[Any, Any]:
 def _fill(tensor: Tensor, array: np.ndarray[Any, Any]) -> None:
     with no_grad():
         tensor.copy_(from_numpy(np.ascontiguousarray(array)))
+
+
+def _by_devices(tensor: Tensor, name: str, meet: Callable[[Any], np.ndarray[Any, Any]]) -> None:
+    """Let the tensor's device write into it what the workers make together."""
+    with no_grad():
+        whole = tensor if tensor.is_contiguous() else tensor.contiguous()
+        brought = offer(whole, name)
+        brought.receive(meet(brought))
+        own_buffer(whole)
+        whole.storage.written(name, user_line())
+        if whole is not tensor:
+            tensor.copy_(whole)

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import backends
 from ..errors import WorkerError
-from .meeting import Meeting
+from ..tensor import Tensor
+from .meeting import ON_DEVICES, Meeting
 
 TRIES_EVERY = 0.05  # seconds between two tries to reach the first worker
 LAST_WORDS = 0.5  # seconds that worker 0 stays for the others, when it ends
@@ -33,13 +35,18 @@ class Group:
     def meet(self, what: str, value: Any) -> Any:
         """See `Meeting.meet`."""
         result = self._meet(what, value)
-        self.moved += sum(one.nbytes for one in (value, result) if isinstance(one, np.ndarray))
+        given = value.values if what.endswith(ON_DEVICES) else value
+        self.moved += sum(one.nbytes for one in (given, result) if isinstance(one, np.ndarray))
         return result
 
-    def mean(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The mean of the arrays of all workers, in their dtype."""
-        total: np.ndarray[Any, Any] = self.meet("sum", array)
-        return total / np.asarray(self.size, array.dtype)
+    def mean(self, value: Any, where: str = "") -> np.ndarray[Any, Any]:
+        """The mean of the arrays of all workers, in their dtype; ``where`` it is computed: see `ON_DEVICES`."""
+        total: np.ndarray[Any, Any] = self.meet(f"sum{where}", value)
+        return total / np.asarray(self.size, total.dtype)
+
+    def joins(self, tensor: Tensor) -> bool:
+        """Whether such tensors go from device to device; else by way of the host."""
+        return False
 
     def _meet(self, what: str, value: Any) -> Any:
         raise NotImplementedError
@@ -56,6 +63,9 @@ class Threads(Group):
     def __init__(self, rank: int, meeting: Meeting) -> None:
         super().__init__(rank, meeting.size, meeting.timeout)
         self._meeting = meeting
+
+    def joins(self, tensor: Tensor) -> bool:
+        return backends.of(tensor.array).joins
 
     def _meet(self, what: str, value: Any) -> Any:
         return self._meeting.meet(self.rank, what, value)

@@ -19,6 +19,7 @@ from ..errors import WorkerError
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum,
 }  # fmt: skip
+ON_DEVICES = " on devices"  # after what is asked for: values are offers of devices, which know how long it takes
 
 
 class Meeting:
@@ -85,18 +86,28 @@ def _together(brought: dict[int, tuple[str, Any]]) -> Any:
         return WorkerError(tried, said, "let every worker call the same operations in the same order")
     (what,) = asked
     values = [brought[rank][1] for rank in sorted(brought)]
-    if what in REDUCTIONS:
-        kinds = {(value.shape, str(value.dtype)) for value in values}
-        if len(kinds) > 1:
-            said = listed([f"worker {i} brings {v.dtype} {v.shape}" for i, v in enumerate(values)])
-            return WorkerError(tried, said, "give tensors of one shape and dtype")
-        result = values[0].copy()
-        for value in values[1:]:  # in the order of ranks: the same sum each time
-            REDUCTIONS[what](result, value, out=result)
-        return result
+    if what == "gather":
+        return [value.copy() if isinstance(value, np.ndarray) else value for value in values]  # the others go on
+    offers = values if what.endswith(ON_DEVICES) else []
+    arrays = [one.values for one in offers] or values
+    result = _joined(what.removesuffix(ON_DEVICES), arrays, tried)
+    if offers and not isinstance(result, WorkerError):
+        offers[0].together(offers)
+    return result
+
+
+def _joined(what: str, arrays: list[Any], tried: str) -> Any:
+    """One array of those of all workers."""
     if what.startswith("from "):
-        return values[int(what.removeprefix("from "))]
-    return values
+        return arrays[int(what.removeprefix("from "))].copy()  # its worker may go on, and write to it
+    kinds = {(array.shape, str(array.dtype)) for array in arrays}
+    if len(kinds) > 1:
+        said = listed([f"worker {i} brings {one.dtype} {one.shape}" for i, one in enumerate(arrays)])
+        return WorkerError(tried, said, "give tensors of one shape and dtype")
+    result = arrays[0].copy()
+    for array in arrays[1:]:  # in the order of ranks: the same sum each time
+        REDUCTIONS[what](result, array, out=result)
+    return result
 
 
 def _workers(ranks: list[int]) -> str:

@@ -14,21 +14,40 @@ from ..common.blocks import block
 from ..common.wording import listed
 from ..errors import ArgumentError, WorkerError
 from ..nn import Module
-from ..nn.utils.convert_parameters import vector_to_parameters
+from ..nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from ..settings import no_grad
 from ..tensor import Tensor, from_numpy
-from .functions import broadcast, group
+from .functions import broadcast, group, offer
+from .meeting import ON_DEVICES
 
 
 class _Bucket:
     """Parameters whose gradients travel together, as one array."""
 
-    def __init__(self, parameters: list[Tensor]) -> None:
-        self.parameters = parameters
+    def __init__(self, parameters: list[Tensor], joins: bool) -> None:
+        self.parameters, self.joins = parameters, joins
+        self.vector: Tensor | None = None  # of the gradients, on their device
+        self.offer: Any = None
         self.missing = {id(p) for p in parameters}
         self.sum: Future[np.ndarray[Any, Any]] | None = None  # under way, or there
 
-    def flat(self) -> np.ndarray[Any, Any]:
-        return np.concatenate([p.grad.numpy(force=True).reshape(-1) for p in self.parameters])
+    def gradients(self) -> Any:
+        """Those of all parameters as one array; where they go from device to device, as an offer of their device."""
+        if not self.joins:
+            return np.concatenate([p.grad.numpy(force=True).reshape(-1) for p in self.parameters])
+        with no_grad():
+            self.vector = parameters_to_vector([p.grad for p in self.parameters])
+        self.offer = offer(self.vector, "all-reduce")
+        return self.offer
+
+    def put(self, average: np.ndarray[Any, Any]) -> None:
+        """Write their average into the gradients."""
+        vector = self.vector
+        if vector is None:
+            vector = from_numpy(average)
+        else:
+            self.offer.receive(average)
+        vector_to_parameters(vector, [p.grad for p in self.parameters])
 
 
 class DistributedDataParallel(Module):
@@ -82,7 +101,7 @@ class DistributedDataParallel(Module):
             broadcast(tensor)
 
     def _begin(self) -> None:
-        self._buckets = [_Bucket(parameters) for parameters in self._sizes]
+        self._buckets = [_Bucket(parameters, self._group.joins(parameters[0])) for parameters in self._sizes]
         self._next = 0  # the first one that is not on its way: all workers send them in this order
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -119,7 +138,7 @@ class DistributedDataParallel(Module):
         while self._next < len(self._buckets) and not self._buckets[self._next].missing:
             bucket = self._buckets[self._next]
             self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="averages")
-            bucket.sum = self._pool.submit(self._average, bucket.flat())
+            bucket.sum = self._pool.submit(self._average, bucket.gradients(), ON_DEVICES if bucket.joins else "")
             self._next += 1
         if self._next == len(self._buckets):
             self._end()
@@ -129,11 +148,11 @@ class DistributedDataParallel(Module):
             self._pool.shutdown()
             self._pool = None
 
-    def _average(self, flat: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def _average(self, gradients: Any, where: str) -> np.ndarray[Any, Any]:
         began = time.perf_counter()
-        found = self._group.mean(flat)
+        found = self._group.mean(gradients, where)
         self.reducing += time.perf_counter() - began
-        self.reduced += flat.nbytes
+        self.reduced += found.nbytes
         return found
 
     def _end(self) -> None:
@@ -146,15 +165,15 @@ class DistributedDataParallel(Module):
             self._stop()
         self.waited += time.perf_counter() - began
         for bucket, average in zip(buckets, averages, strict=True):
-            vector_to_parameters(from_numpy(average), [p.grad for p in bucket.parameters])
+            bucket.put(average)
 
 
 def _buckets(parameters: list[Tensor], most: float) -> list[list[Tensor]]:
-    """The parameters in order, in parts of no more bytes than this, each of one dtype; a large one is by itself."""
+    """The parameters in order, in parts of no more bytes, each of one dtype and device; a large one is by itself."""
     parts: list[list[Tensor]] = []
     size = 0.0
     for p in parameters:
-        if not parts or size + p.nbytes > most or parts[-1][0].dtype != p.dtype:
+        if not parts or size + p.nbytes > most or (parts[-1][0].dtype, parts[-1][0].device) != (p.dtype, p.device):
             parts.append([])
             size = 0.0
         parts[-1].append(p)

@@ -33,6 +33,7 @@ from .array import Held, SimArray, as_before, bytes_of, span
 from .kernels import BODY, Load, noted, time_of
 from .presets import Machine
 from .races import Access, entered
+from .ring import Offer
 from .schedule import Lane, Point, Room, Schedule
 
 _VIEWS = ("index", "reshape", "permute", "broadcast_to", "contiguous", "diagonal", "windows", "as_strided")
@@ -153,7 +154,7 @@ class Event(PlainEvent):
 class SimBackend(Backend):
     """One simulated accelerator. ``machine`` holds its constants, ``schedule`` the clock that all of them share."""
 
-    fuses_rows = True
+    fuses_rows = joins = True
 
     def __init__(self, name: str, machine: Machine, schedule: Schedule) -> None:
         self.name, self.machine, self.schedule = name, machine, schedule
@@ -170,6 +171,8 @@ class SimBackend(Backend):
         self.allocator = Allocator(int(machine["memory"]))
         self.room = Room()
         self.engines = {"to device": 0, "to host": 0}  # when each has done its last copy
+        self._ring: Lane | None = None  # where it works together with other devices
+        self.ring_until = 0  # when it has done the last of that
         self.dead: deque[Block] = deque()
         self.joining: Together | None = None
         self.replaying = self.replayed = False  # one command launches many kernels; was it given?
@@ -285,6 +288,15 @@ class SimBackend(Backend):
     def hold(self, array: SimArray, stream: Any) -> None:
         if stream.lane.number != array.block.segment.pool.stream:
             array.block.users.append(stream.lane)
+
+    def offer(self, array: SimArray, name: str) -> Offer:
+        return Offer(self, array, name)
+
+    def ring(self) -> Lane:
+        """The queue of what it does together with the devices of other workers."""
+        if self._ring is None:
+            self._ring = self.schedule.lane(f"{self.name} ring")
+        return self._ring
 
     # Kernels -----------------------------------------------------------------------------------------------------
 

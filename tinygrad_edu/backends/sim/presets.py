@@ -29,6 +29,9 @@ _COMMON = {
     ),
     "floor": Constant(2_500, "ns", f"{_ASSUMED}: no kernel is shorter"),
     "copy_launch": Constant(8_000, "ns", f"{_ASSUMED}: what one copy costs, however few bytes it moves"),
+    "hop": Constant(
+        2_000, "ns", f"{_ASSUMED}: what each step of an all-reduce costs, from one device to the next, beside its bytes"
+    ),
     "pin": Constant(
         1_300,
         "ns for a page of 4,096 bytes",

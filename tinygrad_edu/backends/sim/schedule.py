@@ -1,4 +1,7 @@
-"""When everything happens: one host that goes ahead, and lanes that work through their queues. Virtual nanoseconds.
+"""When everything happens: a host that goes ahead, and lanes that work through their queues. Virtual nanoseconds.
+
+Each worker of `distributed.run` has a host of its own, as each process would, which begins at the time of the one that
+started it; so no worker's times depend on how the threads take turns.
 
 Nothing here reads a clock. Work is placed when it is asked for and never moved again, so the same program gives the
 same times. Apart from time there is *order*: what is known to be done before what, whatever the times are. Each lane
@@ -8,10 +11,12 @@ luck is still a race.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...common.lines import Line
+from ...common.workers import WORKER, Worker
 
 Known = dict[int, int]  # for a lane's number: how much of its work is known to be done
 
@@ -47,7 +52,7 @@ class Lane:
         self.end = self.ready = 0  # of its last work; before `ready` the next may not start
         self.count = 0  # pieces of work asked for
         self.known: Known = {}  # of other lanes
-        self.host_version = 0  # of the host's knowledge when this lane last took it over
+        self.host_version = 0  # of a host's knowledge when this lane last took it over
 
 
 class Point(NamedTuple):
@@ -80,23 +85,38 @@ class Flight:
             self.land()
 
 
+class Host(Lane):
+    """A program that asks for work: its clock, and the copies that it has not waited for yet."""
+
+    __slots__ = ("flights", "many", "now")
+
+    def __init__(self, name: str, number: int, now: int = 0) -> None:
+        super().__init__(name, number)
+        self.now = now
+        self.flights: list[Flight] = []
+        self.many = 64
+
+    def land(self) -> None:
+        """Let copies arrive that are known to have ended."""
+        known = self.known
+        landed = [one for one in self.flights if known.get(one.number, 0) >= one.count]
+        self.flights = [one for one in self.flights if known.get(one.number, 0) < one.count]
+        for one in landed:
+            one.arrive()
+
+
 class Schedule:
-    """The host's clock, the lanes, and the list of those who record."""
+    """The clocks of the hosts, the lanes, and the list of those who record."""
 
     def __init__(self) -> None:
-        self.now = 0
-        self.lanes: list[Lane] = []
-        self.host = self.lane("host")
+        self._numbers, self._versions = itertools.count(), itertools.count(1)
+        self.main = Host("host", next(self._numbers))  # of the program itself
         self.logs: list[list[Work]] = []  # of those who record a timeline
-        self.flights: list[Flight] = []
         self.stop_in = 0  # after so many kernels the host waits, though no program says so; 0: never
-        self._many = 64
 
     def lane(self, name: str) -> Lane:
         """A new lane."""
-        lane = Lane(name, len(self.lanes))
-        self.lanes.append(lane)
-        return lane
+        return Lane(name, next(self._numbers))
 
     def log(
         self, lane: str, name: str, kind: str, start: int, end: int, read: int = 0, written: int = 0, flops: int = 0,
@@ -108,44 +128,76 @@ class Schedule:
             for log in self.logs:
                 log.append(work)
 
-    # The host ----------------------------------------------------------------------------------------------------
+    # Hosts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def host(self) -> Host:
+        """That of the worker which asks."""
+        worker = WORKER.get()
+        return self.main if worker is None else self._of(worker)
+
+    @property
+    def now(self) -> int:
+        """The clock of the host that asks."""
+        return self.host.now
+
+    @property
+    def flights(self) -> list[Flight]:
+        """The copies that the host which asks has not waited for yet."""
+        return self.host.flights
+
+    def _of(self, worker: Worker | None) -> Host:
+        if worker is None:
+            return self.main
+        found: Host | None = worker.own.get(self)
+        if found is None:
+            parent = self._of(worker.parent)
+            found = Host(f"host {worker.rank}", next(self._numbers), parent.now)
+            found.known, found.host_version = dict(parent.known), next(self._versions)
+            worker.own[self] = made = found
+            worker.ended.append(lambda: self._join(parent, made))
+        return found
+
+    def _join(self, parent: Host, ended: Host) -> None:
+        """The host of a worker has ended, and the one that started it has waited for that."""
+        parent.now = max(parent.now, ended.now)
+        parent.flights += ended.flights
+        if _join(parent.known, ended.known):
+            parent.host_version = next(self._versions)
+            parent.land()
 
     def spend(self, name: str, kind: str, duration: int, line: Line = None, waited_for: str = "") -> None:
         """The host is busy for ``duration``."""
-        start = self.now
-        self.now += duration
+        host = self.host
+        start = host.now
+        host.now = end = start + duration
         if duration and self.logs:
-            self.log("host", name, kind, start, self.now, line=line, waited_for=waited_for)
+            self.log(host.name, name, kind, start, end, line=line, waited_for=waited_for)
 
     def wait(self, name: str, point: Point, line: Line = None) -> None:
         """The host waits until the point is reached, and then knows what is done."""
-        if point.time > self.now:
-            self.log("host", name, "wait", self.now, point.time, line=line, waited_for=point.lane)
-            self.now = point.time
-        if _join(self.host.known, point.known):
-            self.host.host_version += 1
-            if self.flights:
-                self._land()
+        host = self.host
+        if point.time > host.now:
+            self.log(host.name, name, "wait", host.now, point.time, line=line, waited_for=point.lane)
+            host.now = point.time
+        if _join(host.known, point.known):
+            host.host_version = next(self._versions)
+            if host.flights:
+                host.land()
 
     def fly(self, flight: Flight) -> None:
         """Remember a copy that the host does not wait for."""
-        self.flights.append(flight)
-        if len(self.flights) > self._many:  # whose memory is gone, nobody will look at
-            self.flights = [one for one in self.flights if one.memory() is not None]
-            self._many = 64 + 2 * len(self.flights)
+        host = self.host
+        host.flights.append(flight)
+        if len(host.flights) > host.many:  # whose memory is gone, nobody will look at
+            host.flights = [one for one in host.flights if one.memory() is not None]
+            host.many = 64 + 2 * len(host.flights)
 
     def look(self) -> None:
         """Let each copy from memory of the host see what is there by now."""
-        for flight in self.flights:
+        for flight in self.host.flights:
             if flight.reads:
                 flight.land()
-
-    def _land(self) -> None:
-        known = self.host.known
-        landed = [one for one in self.flights if known.get(one.number, 0) >= one.count]
-        self.flights = [one for one in self.flights if known.get(one.number, 0) < one.count]
-        for one in landed:
-            one.arrive()
 
     # Lanes -------------------------------------------------------------------------------------------------------
 
@@ -157,9 +209,10 @@ class Schedule:
 
     def inform(self, lane: Lane) -> None:
         """What the host asks a lane for now comes after all that the host knows to be done."""
-        if lane.host_version != self.host.host_version:
-            _join(lane.known, self.host.known)
-            lane.host_version = self.host.host_version
+        host = self.host
+        if lane.host_version != host.host_version:
+            _join(lane.known, host.known)
+            lane.host_version = host.host_version
 
     def earliest(self, lane: Lane) -> int:
         """When the next piece of work in the lane could start."""
