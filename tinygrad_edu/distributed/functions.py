@@ -81,16 +81,29 @@ def init_process_group(
     environment: ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR`` and ``MASTER_PORT``, as launchers set them, and from
     ``TINYGRAD_EDU_SECRET`` the secret that all workers share. Between machines a secret is needed.
 
-    Raises `ArgumentError` for settings that cannot be, and `WorkerError` if worker 0 does not answer.
+    With the backend ``"mpi"``, of a program that ``mpiexec`` has started, MPI knows all that.
+
+    Raises `ArgumentError` for settings that cannot be, `WorkerError` if worker 0 does not answer, and
+    `MissingPackageError` for MPI without mpi4py.
     """
-    if backend not in ("tcp", "gloo"):
-        mend = "use 'tcp', which 'gloo' is taken for; for threads, distributed.run(function, workers=2)"
+    if backend not in ("tcp", "gloo", "mpi"):
+        mend = "use 'tcp', which 'gloo' is taken for, or 'mpi'; for threads, distributed.run(function, workers=2)"
         raise ArgumentError(f"init_process_group({shown(backend, 40)})", "there is no such backend", mend)
     if is_initialized():
         mend = "call destroy_process_group() first"
         raise ArgumentError("init_process_group()", "this worker belongs to a group already", mend)
-    rank = _number("RANK", rank)
-    size = _number("WORLD_SIZE", world_size)
+    if backend == "mpi":
+        from .mpi import started
+
+        made: Group = started(rank, world_size, init_method, timeout)
+    else:
+        number, size = _number("RANK", rank), _number("WORLD_SIZE", world_size)
+        made = _connected(init_method, timeout, size, number, secret)
+    atexit.register(made.leave, "its program has ended")
+    _GROUP.set(made)
+
+
+def _connected(init_method: str | None, timeout: float, size: int, rank: int, secret: str | None) -> Tcp:
     if not 0 <= rank < size:
         raise ArgumentError(f"init_process_group(rank={rank}, world_size={size})", "ranks go from 0", "give 0 or more")
     host, port = _address(init_method)
@@ -98,9 +111,7 @@ def init_process_group(
     if known is None and host not in ("127.0.0.1", "localhost"):
         why, mend = "anybody could connect to it", "give all workers one secret=…, or set TINYGRAD_EDU_SECRET"
         raise ArgumentError(f"init_process_group at {host}", why, mend)
-    made = Tcp(rank, size, (host, port), (known or "of this machine").encode(), timeout)
-    atexit.register(made.leave, "its program has ended")
-    _GROUP.set(made)
+    return Tcp(rank, size, (host, port), (known or "of this machine").encode(), timeout)
 
 
 def _number(name: str, given: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,51 +64,79 @@ class Meeting:
             self._refuse_if_gone(what)
             left = until - time.monotonic()
             if left <= 0:
-                missing = [rank for rank in range(self.size) if rank not in self._brought]
-                why = f"{_workers(missing)} did not come within {seconds_text(self.timeout)}"
+                error = missing(what, self.size, set(self._brought), self.timeout)
                 self._brought = {}
-                raise WorkerError(f"{what} of {self.size} workers", why, "let every worker take part, as often as all")
+                raise error
             self._changed.wait(left)
 
     def _refuse_if_gone(self, what: str) -> None:
         if self._gone:
-            (rank, why), *_ = self._gone.items()
-            mend = "see its own error; the others go on no further than to this point"
-            raise WorkerError(f"{what} of {self.size} workers", f"worker {rank} is gone: {why}", mend)
+            raise gone(what, self.size, self._gone)
+
+
+class Brought(NamedTuple):
+    """What a worker asks for, and which array it brings, if it is one."""
+
+    what: str
+    shape: tuple[int, ...] | None
+    dtype: str
+
+    @classmethod
+    def of(cls, what: str, value: Any) -> Brought:
+        """That of a worker which brings this value: an array, an offer of a device, or anything else."""
+        array = value.values if what.endswith(ON_DEVICES) else value
+        if isinstance(array, np.ndarray):
+            return cls(what, array.shape, str(array.dtype))
+        return cls(what, None, "")
 
 
 def _together(brought: dict[int, tuple[str, Any]]) -> Any:
     """What the values make together, or the error that every worker is to get."""
-    asked = {what for what, _ in brought.values()}
-    tried = f"{' and '.join(sorted(asked))} of {len(brought)} workers"
-    if len(asked) > 1:
-        said = listed([f"worker {rank} asks for {what}" for rank, (what, _) in sorted(brought.items())])
-        return WorkerError(tried, said, "let every worker call the same operations in the same order")
-    (what,) = asked
-    values = [brought[rank][1] for rank in sorted(brought)]
+    error = unlike({rank: Brought.of(*one) for rank, one in brought.items()})
+    if error is not None:
+        return error
+    what, values = brought[0][0], [brought[rank][1] for rank in sorted(brought)]
     if what == "gather":
         return [value.copy() if isinstance(value, np.ndarray) else value for value in values]  # the others go on
-    offers = values if what.endswith(ON_DEVICES) else []
-    arrays = [one.values for one in offers] or values
-    result = _joined(what.removesuffix(ON_DEVICES), arrays, tried)
-    if offers and not isinstance(result, WorkerError):
-        offers[0].together(offers)
+    if not what.endswith(ON_DEVICES):
+        return joined(what, values)
+    result = joined(what.removesuffix(ON_DEVICES), [one.values for one in values])
+    values[0].together(values)
     return result
 
 
-def _joined(what: str, arrays: list[Any], tried: str) -> Any:
-    """One array of those of all workers."""
+def joined(what: str, arrays: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """One array of those of all workers, which are alike."""
     if what.startswith("from "):
         return arrays[int(what.removeprefix("from "))].copy()  # its worker may go on, and write to it
-    kinds = {(array.shape, str(array.dtype)) for array in arrays}
-    if len(kinds) > 1:
-        said = listed([f"worker {i} brings {one.dtype} {one.shape}" for i, one in enumerate(arrays)])
-        return WorkerError(tried, said, "give tensors of one shape and dtype")
     result = arrays[0].copy()
     for array in arrays[1:]:  # in the order of ranks: the same sum each time
         REDUCTIONS[what](result, array, out=result)
     return result
 
 
-def _workers(ranks: list[int]) -> str:
-    return f"worker{'s' * (len(ranks) > 1)} {listed([str(rank) for rank in ranks])}"
+def unlike(asked: dict[int, Brought]) -> WorkerError | None:
+    """The error that every worker gets where they ask for different things, or for sums of what does not fit."""
+    whats = sorted({one.what for one in asked.values()})
+    tried = f"{' and '.join(whats)} of {len(asked)} workers"
+    if len(whats) > 1:
+        said = listed([f"worker {rank} asks for {one.what}" for rank, one in sorted(asked.items())])
+        return WorkerError(tried, said, "let every worker call the same operations in the same order")
+    if whats[0].removesuffix(ON_DEVICES) in REDUCTIONS and len({one[1:] for one in asked.values()}) > 1:
+        said = listed([f"worker {rank} brings {one.dtype} {one.shape}" for rank, one in sorted(asked.items())])
+        return WorkerError(tried, said, "give tensors of one shape and dtype")
+    return None
+
+
+def gone(what: str, size: int, ranks: dict[int, str]) -> WorkerError:
+    """The error of who waits for a worker that is gone: the first of these, and why."""
+    (rank, why), *_ = ranks.items()
+    mend = "see its own error; the others go on no further than to this point"
+    return WorkerError(f"{what} of {size} workers", f"worker {rank} is gone: {why}", mend)
+
+
+def missing(what: str, size: int, here: set[int], timeout: float) -> WorkerError:
+    """The error of who has waited long enough for the others."""
+    ranks = [str(rank) for rank in range(size) if rank not in here]
+    why = f"worker{'s' * (len(ranks) > 1)} {listed(ranks)} did not come within {seconds_text(timeout)}"
+    return WorkerError(f"{what} of {size} workers", why, "let every worker take part, as often as all")
