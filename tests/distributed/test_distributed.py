@@ -20,6 +20,7 @@ from tests.support import ROOT, teaches
 from tinygrad_edu import distributed as dist
 from tinygrad_edu import nn
 from tinygrad_edu.data import DataLoader, TensorDataset
+from tinygrad_edu.distributed.groups import Tcp
 from tinygrad_edu.distributed.meeting import Meeting
 from tinygrad_edu.errors import ArgumentError, WorkerError
 from tinygrad_edu.nn import functional as F
@@ -405,6 +406,16 @@ def test_what_processes_need_to_know(monkeypatch: pytest.MonkeyPatch) -> None:
         dist.init_process_group(rank=1, world_size=2, init_method="tcp://127.0.0.1:9", timeout=0.1)
     assert len(dist.new_secret()) == 32
     dist.destroy_process_group()  # without a group, nothing
+
+
+def test_worker_0_may_leave_while_it_stops_listening(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Tcp(0, 2, ("127.0.0.1", 0), b"ours", 20.0)
+    other = Tcp(1, 2, first.address, b"ours", 20.0)
+    first._accepting.join()  # now nobody listens
+    monkeypatch.setattr(first._accepting, "is_alive", lambda: True)  # as a moment before
+    other.leave("it has ended")
+    first.leave("it has ended")
+    assert first._meeting._gone == {0: "it has ended", 1: "it has ended"}
 
 
 def test_strangers_are_refused() -> None:

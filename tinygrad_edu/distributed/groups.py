@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
@@ -163,7 +164,8 @@ class Tcp(Group):
             self._meeting.leave(self.rank, why)
             self._closed = True
             if self._accepting.is_alive():
-                socket.create_connection(self.address).close()
+                with suppress(ConnectionError):  # all have come, and it has just stopped listening
+                    socket.create_connection(self.address).close()
                 self._accepting.join()
             until = time.monotonic() + LAST_WORDS
             for thread in self._serving:  # which may still have to tell its worker who is gone
