@@ -514,7 +514,8 @@ class SimBackend(Backend):
             schedule.spend(work.name, "launch", int(self.machine.table["launch"].value), work.line)
             self.counts["launches"] += 1
             self.replayed = self.replaying
-        start = self.room.place(schedule.earliest(lane), duration, share, schedule.now)
+        now = schedule.now
+        start = self.room.place(max(now, lane.end, lane.ready), duration, share, now)
         lane.end = start + duration
         if schedule.logs:
             schedule.log(
@@ -641,7 +642,7 @@ class SimBackend(Backend):
         else:
             low, high, region = span(array, block)
         access = Access(work.lane, work.count, work.name, work.line, writes, low, high, region)
-        found, old = entered(block, access, self.schedule.host), None
+        found, old = entered(block, access, self.schedule), None
         if writes and self.hazards == "stale":
             access.old = bytes_of(array.owner)
             if new:

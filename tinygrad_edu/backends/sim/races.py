@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...common.lines import Line
-from .schedule import Lane
+from .schedule import Lane, Schedule
 
 MANY = 24  # accesses of one block; above, those that everybody comes after are dropped
 
@@ -38,7 +38,7 @@ class Access:
 NONE: list[Access] = []
 
 
-def entered(block: Any, access: Access, host: Lane) -> list[Access]:
+def entered(block: Any, access: Access, schedule: Schedule) -> list[Access]:
     """Enter an access. Returns those before it that it should have waited for, and has not."""
     lane, kept = access.lane, block.accesses
     count = len(kept)
@@ -69,6 +69,7 @@ def entered(block: Any, access: Access, host: Lane) -> list[Access]:
     elif last.lane is lane and last.writes is access.writes and _same(last, access):
         kept.pop()
     if len(kept) > MANY:
+        host = schedule.host
         kept = [one for one in kept if host.known.get(one.lane.number, 0) < one.count]
     kept.append(access)
     block.accesses = kept
