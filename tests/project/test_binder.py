@@ -43,7 +43,7 @@ def requirements_of(extra: str) -> list[str]:
 
 def test_the_extra_leaves_the_jupyterlab_of_the_image_alone():
     names = {requirement.split(">")[0] for requirement in requirements_of("binder")}
-    assert {"anywidget", "ipykernel", "matplotlib"} <= names
+    assert {"anywidget", "ipykernel", "ipyparallel", "matplotlib"} <= names
     assert not names & {"jupyterlab", "notebook"}
 
 
