@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-EMPTY = {"input", "br", "meta"}
+EMPTY = {"input", "br", "meta", "wbr"}
 
 
 @dataclass

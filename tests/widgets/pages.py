@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"input", "meta", "br", "img"}
+VOID = {"input", "meta", "br", "img", "wbr"}
 CONTROLS = {"button", "input", "select", "textarea"}
 ACTIVE = ("tabindex", "onclick", "data-act", "data-key", "data-draw", "data-value", "data-link", "data-tip")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,8 +34,13 @@ class Code:
 
     def html(self, live: bool) -> str:
         """The label, and the lines with their numbers."""
-        rows = "".join(f"<li>{escape(line) or ' '}</li>" for line in self.source.split("\n"))
+        rows = "".join(f"<li>{_breakable(line) or ' '}</li>" for line in self.source.split("\n"))
         return f'<div class="edu-code"><p>{rich(self.label)}</p><ol{_scrolls(live, self.label)}>{rows}</ol></div>'
+
+
+def _breakable(line: str) -> str:
+    """A line that is broken between names, where it has to be, and not in the middle of one."""
+    return re.sub(r"(?<=[(\[,])(?=\S)", "<wbr>", escape(line))
 
 
 @dataclass(frozen=True)

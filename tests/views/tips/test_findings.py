@@ -182,4 +182,4 @@ def test_before_an_audience_one_step_is_shown(step: int) -> None:
     assert shown.lists == shown.finders == ()
     html = shown.html()
     assert 'data-act="next" data-key="ArrowRight"' in html and 'data-act="back" data-key="ArrowLeft"' in html
-    assert ("def A(x)" in html.partition('class="edu-foot"')[0]) == (step < 3)
+    assert ("def A(<wbr>x)" in html.partition('class="edu-foot"')[0]) == (step < 3)
