@@ -293,7 +293,7 @@ def test_the_machine_in_use_stays_as_it_was() -> None:
 
 def test_the_notebook_runs_with_every_guess_filled_in() -> None:
     names: dict[str, object] = {"__name__": LESSON}
-    for source in sources(LESSON, "code"):
+    for source in sources(LESSON, "code")[:-1]:  # the last one runs all of it again, for those without a kernel
         exec(compile(source.replace("guess = ...", "guess = 3"), LESSON, "exec"), names)
     assert len(names["report"]) >= len(HABITS)  # type: ignore[arg-type]
 
