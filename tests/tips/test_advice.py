@@ -6,11 +6,13 @@ import json
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tinygrad_edu as tg
 from tests.tips import habits, strangers
 from tinygrad_edu import tips
+from tinygrad_edu.data import Chores, DataLoader
 from tinygrad_edu.observe.witness import Witness
 from tinygrad_edu.settings import scoped
 from tinygrad_edu.tips.advice import Report
@@ -67,6 +69,48 @@ def test_a_planted_habit_is_found_on_a_device(name: str, monkeypatch: pytest.Mon
         assert expected <= {one.slug for one in advised(program)}
     finally:
         tg.set_default_device(before)
+
+
+def test_the_line_that_adds_losses_up_is_told_and_not_one_within_a_step() -> None:
+    def program() -> None:
+        x, y = habits.digits_like(16)
+        model = habits.network()
+        optimizer, total = tg.optim.SGD(model.parameters(), lr=0.1), tg.tensor(0.0)
+        for _ in range(8):
+            loss = tg.tensor(0.0)
+            for i in range(16):
+                loss = loss + tg.nn.functional.cross_entropy(model(x[i : i + 1]), y[i : i + 1])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total = total + loss
+
+    (one,) = (one for one in advised(program) if one.slug == "keep-the-number-not-the-graph")
+    assert one.line.endswith("total = total + loss")
+
+
+def test_what_float64_costs_on_a_device_is_all_that_came_of_it() -> None:
+    def program() -> None:
+        x, mean = tg.randn(512, 64), tg.tensor(np.zeros(64))
+        w = tg.randn(64, 64).to("sim", tg.float64)
+        x = (x - mean).to("sim")
+        for _ in range(4):
+            x = x @ w
+        tg.sim.synchronize()
+
+    (one,) = (one for one in advised(program) if one.slug == "spurious-promotion")
+    assert one.sign.virtual and one.line.endswith("x = (x - mean).to(\"sim\")") and one.share > 0.3
+
+
+def test_all_passes_of_a_loop_count() -> None:
+    def program() -> None:
+        loader = DataLoader(Chores(16, "waits", 4), batch_size=4)
+        for _ in range(3):
+            for _ in loader:
+                pass
+
+    (one,) = advised(program)
+    assert "for 12 batches" in one.sign.told and one.sign.seconds > 0.18
 
 
 @pytest.mark.parametrize("name", habits.CLEAN)

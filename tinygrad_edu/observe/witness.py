@@ -140,6 +140,7 @@ class Witness(Interceptor):
         self.error: BaseException | None = None
         self.seconds = 0.0
         self.root_line: Line = None
+        self.total_line: Line = None  # where losses of several steps are added up
         self._step = 0
         self._reads_now: Counter[Line] = Counter()
         self._trees: dict[int, tuple[weakref.ref[Any], Tree, list[int]]] = {}  # of a result; and its operands' ids
@@ -385,6 +386,9 @@ class Witness(Interceptor):
         alive = sum(done(node, step) for ref, step in there if (node := ref()) is not None)
         if alive > self.roots:
             self.roots, self.root_line = alive, place.line
+        made = {node: step for ref, step in there if (node := ref()) is not None}
+        if any(made.get(parent, step) < step for node, step in made.items() for parent in node.parents):
+            self.total_line = place.line  # each comes from the one before it, of an earlier step
 
     def _end_step(self) -> None:
         self._step += 1

@@ -10,6 +10,7 @@ from typing import Any
 from .. import backends
 from ..backends.sim.schedule import Work
 from ..common.lines import Line, own
+from ..data.timeline import Timeline
 from ..observe.witness import Place, Witness
 
 __all__ = ["LOSSES", "PRODUCTS", "Seen", "Sign", "at_hand", "host_waits", "one_row", "raised_at", "spent"]
@@ -59,6 +60,13 @@ class Seen(Witness):
         """All operations of this row."""
         row = self.row(line)
         return [place for place in self.places if self.row(place.line) == row]
+
+    def passes_by_line(self) -> list[list[Timeline]]:
+        """The passes over data sets, those of one loop together."""
+        found: dict[Any, list[Timeline]] = {}
+        for one in self.loaders:
+            found.setdefault(self.row(one.line), []).append(one)
+        return list(found.values())
 
     def ops_at(self, line: Line) -> set[str]:
         """The names of all operations of this row."""

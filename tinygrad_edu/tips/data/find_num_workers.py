@@ -63,11 +63,12 @@ def guide(rate: Any, batches: int, guess: int) -> Shown:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    for one in seen.loaders:
-        waited = one.waited - one.opened
-        if one.workers and one.count >= 8 and waited > 0.05 and waited > 0.3 * one.span:
-            told = f"with {one.workers} workers the loop still waited for {waited / one.span:.0%} of a pass"
-            yield Sign(one.line, told, waited)
+    for passes in seen.passes_by_line():
+        read = [one for one in passes if one.workers and one.count >= 8]
+        waited, span = sum(one.waited - one.opened for one in read), sum(one.span for one in read)
+        if waited > 0.05 and waited > 0.3 * span:
+            told = f"with {read[0].workers} workers the loop still waited for {waited / span:.0%} of its time"
+            yield Sign(read[0].line, told, waited)
 
 
 def without() -> Any:

@@ -40,10 +40,12 @@ def guide(data: Any, workers: int) -> list[int]:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    for one in seen.loaders:
-        if not one.workers and one.count >= 4 and one.waited > 0.05 and one.waited > 0.3 * one.span:
-            told = f"the loop waited for {one.waited / one.span:.0%} of a pass for its {one.count} batches"
-            yield Sign(one.line, told, one.waited)
+    for passes in seen.passes_by_line():
+        read = [one for one in passes if not one.workers and one.count >= 4]
+        waited, span = sum(one.waited for one in read), sum(one.span for one in read)
+        if waited > 0.05 and waited > 0.3 * span:
+            count = sum(one.count for one in read)
+            yield Sign(read[0].line, f"the loop waited for {waited / span:.0%} of its time for {count} batches", waited)
 
 
 def without() -> Any:

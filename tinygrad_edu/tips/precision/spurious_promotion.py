@@ -12,7 +12,7 @@ from tinygrad_edu import Tensor
 from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.observe.promotion import Promotions
 from tinygrad_edu.tips import FREE, Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
-from tinygrad_edu.tips.signs import Seen, Sign
+from tinygrad_edu.tips.signs import Seen, Sign, spent
 from tinygrad_edu.tips.ways import Shown
 
 
@@ -55,10 +55,13 @@ def picture() -> dict[str, Any]:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
+    wide = {seen.row(place.line) for place in seen.places if place.device != "cpu" and place.dtype == "float64"}
+    there = spent(work for work in seen.kernels() if seen.row(work.line) in wide)  # what came of it, on a device
     for line, (name, count, narrow) in seen.widened.items():
         if narrow >= 1000:
             told = f"{name} widened float32 to float64, {count} times"
-            yield Sign(line, told, seen.seconds_at(line), saves=f"{bytes_text(narrow)} too many there")
+            saves = f"{bytes_text(narrow)} too many there"
+            yield Sign(line, told, there or seen.seconds_at(line), virtual=there > 0, saves=saves)
 
 
 TIP = Tip(
