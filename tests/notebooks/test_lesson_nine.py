@@ -132,7 +132,7 @@ def test_the_script_is_what_its_habits_and_errors_make(lesson: Run, mended: Try)
 def test_it_is_slow_and_greedy(lesson: Run, mended: Try) -> None:
     one, ledger = given(lesson), Ledger()
     assert ledger.within(one) == (False, False, False) and ledger.within(mended) == (True, True, True)
-    assert one.seconds > 50 * ledger.budget.seconds and one.waited > 3 * ledger.budget.waited
+    assert one.seconds > 50 * ledger.budget.seconds and one.waited > 2 * ledger.budget.waited
     assert one.nbytes > 3 * ledger.budget.nbytes
 
 
@@ -156,15 +156,15 @@ def test_no_habit_changes_the_numbers(habit: str, mended: Try) -> None:
     fast, fed, small = Ledger().within(one)
     assert fast is (habit not in ("vectorise", "vectorise-loss", "scalar-indexing", "allocate-on-device",
                                   "spurious-promotion", "zero-grad-to-none"))  # fmt: skip
-    assert fed is (habit not in ("loader-workers", "avoid-transfers"))
+    assert fed, "one habit of reading alone is allowed, both are not"
     assert small is (habit not in ("spurious-promotion", "no-grad"))
 
 
 def test_the_numbers_of_a_correct_program(mended: Try) -> None:
     """They are those of a plain loop on the CPU. With the errors, the loss begins at 2.29 and hardly falls."""
-    losses, accuracy = learned()
+    losses, accuracies = learned()
     np.testing.assert_allclose(mended.losses, losses, rtol=1e-4)
-    assert mended.accuracy == pytest.approx(accuracy)
+    np.testing.assert_allclose(mended.accuracies, accuracies)
     assert learned(softmax=True)[0][0] == pytest.approx(2.29, abs=0.005)
     assert F.cross_entropy(tg.zeros(1, 10), tg.zeros(1).long()).item() == pytest.approx(2.30, abs=0.005)
     sure = tg.zeros(1, 10)
@@ -175,14 +175,15 @@ def test_the_numbers_of_a_correct_program(mended: Try) -> None:
 WRONG = {
     ("softmax",): "hardly falls", ("by_batch",): "the mean over its 300 images", ("dropping",): "the answers equal?",
     ERRORS: "hardly falls", ("by_batch", "dropping"): "the mean over its 300 images",
-    ("vectorise", "avoid-transfers"): "7.00 ms are allowed", ("loader-workers",): "500 ms are allowed",
+    ("vectorise",): "7.00 ms are allowed", ("loader-workers", "avoid-transfers"): "1.00 s are allowed",
 }  # fmt: skip
 
 
 def lines(*last: Try) -> Ledger:
     """A ledger that begins with a slow version, and five that differ."""
     ledger = Ledger()
-    slow = [Try(f"line {n}", 0.5 - 0.05 * n, (2.5,), 1_000_000, (2.3, 2.2, 2.1), 0.58, 24000) for n in range(CHANGES)]
+    slow = [Try(f"line {n}", 0.5 - 0.05 * n, (2.5,), 1_000_000, (2.3, 2.2, 2.1), (0.4, 0.5, 0.58), 24000, 1200)
+            for n in range(CHANGES)]  # fmt: skip
     ledger.tries = [*slow, *last]
     return ledger
 
@@ -208,20 +209,37 @@ def test_which_lines_differ(mended: Try) -> None:
     ledger = Ledger()
     others = (
         replace(mended, seconds=1.02 * mended.seconds), replace(mended, nbytes=int(0.98 * mended.nbytes)),
-        replace(mended, waits=(mended.waited + 0.2,)), replace(mended, accuracy=0.5), replace(mended, losses=(1.0,)),
+        replace(mended, waits=(mended.waited + 0.2,)), replace(mended, accuracies=(0.1, 0.2, 0.5)),
+        replace(mended, losses=(1.0,)),
     )  # fmt: skip
     for other in others:
         ledger.tries = [mended, other]
         assert ledger.changes == 1
     ledger.tries = [mended, replace(mended, change="other", waits=(mended.waited + 0.05,))]
     assert ledger.changes == 0
+    ledger.tries = [mended, others[0], mended, others[0], others[1]]
+    assert ledger.changes == 2, "what has been there is no change"
 
 
 def test_numbers_of_no_known_program_and_a_model_that_is_another(mended: Try) -> None:
-    fake = Try("x", 0.001, (0.1,), 1000, (1.0, 0.5, 0.2), 0.9, 10)
+    fake = replace(mended, losses=(1.0, 0.5, 0.2))
     assert "1.0000, 0.5000, 0.2000, are those of no program known here" in check("capstone", lines(fake)).words
-    other = replace(mended, model=tg.nn.Linear(64, 10))
-    assert "the model that it returns is right for" in check("capstone", lines(other)).words
+    wrong = {
+        "the model that it returns is right for": {"model": tg.nn.Linear(64, 10)},
+        "it starts next to no kernels": {"launches": 0}, "it has read 300 images": {"read": 300},
+        "Are they of all 100 new images": {"accuracies": (*mended.accuracies[:2], 0.96)},
+    }  # fmt: skip
+    for told, changed in wrong.items():
+        assert told in check("capstone", lines(replace(mended, **changed))).words  # type: ignore[arg-type]
+    rates = tuple(1.005 * loss for loss in mended.losses)
+    assert "are those of no program known" in check("capstone", lines(replace(mended, losses=rates))).words
+
+
+def test_a_model_that_stays_in_evaluation() -> None:
+    losses, accuracies = learned(never=True)
+    assert losses[0] == learned()[0][0] and losses[1:] != learned()[0][1:]
+    fake = Try("x", 0.005, (0.1,), 1000, tuple(losses), tuple(accuracies), 1000, 400)
+    assert "learn without dropout" in check("capstone", lines(fake)).words
 
 
 # The ledger ---------------------------------------------------------------------------------------------------------
@@ -229,13 +247,13 @@ def test_numbers_of_no_known_program_and_a_model_that_is_another(mended: Try) ->
 
 def test_a_ledger_shows_the_budget_and_what_each_change_did(mended: Try) -> None:
     ledger = Ledger()
-    slow = Try("as given", 0.5, (2.5,), 1_000_000, (2.3, 2.2, 2.1), 0.58, 24000)
-    faster = Try("one <call>", 0.05, (0.5, 0.4, 0.3), 800_000, (2.3, 2.2, 2.1), 0.58, 1000, expected=0.03)
+    slow = Try("as given", 0.5, (2.5,), 1_000_000, (2.3, 2.2, 2.1), (0.4, 0.5, 0.58), 24000)
+    faster = replace(slow, change="one <call>", seconds=0.05, waits=(0.5, 0.4, 0.3), nbytes=800_000, expected=0.03)
     ledger.tries = [slow, faster, mended]
     head, budget, first, second, last = (re.split(r"  +", line) for line in repr(ledger).splitlines())
     assert head == ["change", "accelerator (simulated)", "waiting for data (measured)", "memory at its peak (counted)",
                     "loss", "right", "numbers"]  # fmt: skip
-    assert budget == ["budget", "7.00 ms", "500 ms", "600 kB"]
+    assert budget == ["budget", "7.00 ms", "1.00 s", "600 kB"]
     assert first == ["as given", "500 ms", "2.50 s", "1.00 MB", "2.1000", "58%"]
     assert second == ["one <call>", "50.0 ms (expected 30.0 ms)", "400 ms (300 ms–500 ms) ✓", "800 kB", "2.1000", "58%",
                       "as before"]  # fmt: skip

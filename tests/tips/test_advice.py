@@ -99,7 +99,7 @@ def test_what_float64_costs_on_a_device_is_all_that_came_of_it() -> None:
         tg.sim.synchronize()
 
     (one,) = (one for one in advised(program) if one.slug == "spurious-promotion")
-    assert one.sign.virtual and one.line.endswith("x = (x - mean).to(\"sim\")") and one.share > 0.3
+    assert one.sign.virtual and one.line.endswith('x = (x - mean).to("sim")') and one.share > 0.3
 
 
 def test_all_passes_of_a_loop_count() -> None:

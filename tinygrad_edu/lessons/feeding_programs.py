@@ -6,20 +6,25 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from statistics import median
 from typing import Any
 
 import numpy as np
 
+from ..common.wording import ratio_with_spread, seconds_text
 from ..data import Chores, DataLoader, Dataset, TensorDataset, digits
 from ..nn import Dropout, Linear, ReLU, Sequential
 from ..nn import functional as F
 from ..nn.utils import clip_grad_norm_
+from ..observe.machine import quiet
 from ..optim import SGD
 from ..settings import no_grad
 from ..tensor import Tensor, from_numpy
 from ..tensor.creation import zeros
 from ..tensor.random import seeded
 from ..views.loading.training import COSTS
+from ..views.predict import Outcome
+from .reasons import reason
 
 READ = 0.002  # seconds to read an image
 OLD, NEW = 300, 100  # images to learn from, and to test with
@@ -31,11 +36,12 @@ SLOWER = ("about a half", "about as long", "more than 10 times as long")
 class OnDisk(Dataset):
     """Digits on a slow disk: to read one takes 2 ms. A sample is 64 numbers of float32 and the digit.
 
-    ``direct`` are the seconds that the thread which made it has spent on reading by itself.
+    ``direct`` are the seconds that the thread which made it has spent on reading by itself, and ``read`` how many
+    images it has read.
     """
 
     def __init__(self, x: Tensor, y: Tensor) -> None:
-        self.x, self.y, self.direct, self._home = x.numpy(), y.numpy(), 0.0, threading.get_ident()
+        self.x, self.y, self.direct, self.read, self._home = x.numpy(), y.numpy(), 0.0, 0, threading.get_ident()
 
     def __len__(self) -> int:
         return len(self.x)
@@ -44,7 +50,7 @@ class OnDisk(Dataset):
         began = time.perf_counter()
         time.sleep(READ)
         if threading.get_ident() == self._home:
-            self.direct += time.perf_counter() - began
+            self.direct, self.read = self.direct + time.perf_counter() - began, self.read + 1
         return self.x[index], int(self.y[index])
 
 
@@ -78,14 +84,26 @@ def used(loader: Any, step: float = 0.0) -> float:
     return time.perf_counter() - began
 
 
-def beside_no_workers(data: Dataset, **workers: Any) -> str:
-    """How long reading takes with workers, compared with reading without: the middle one of three pairs."""
-    ratios = []
-    for _ in range(3):
-        with_workers = used(DataLoader(data, batch_size=8, **workers))
-        ratios.append(with_workers / used(DataLoader(data, batch_size=8)))
-    times = sorted(ratios)[1]
-    return SLOWER[0 if times < 0.7 else 1 if times < 3 else 2]
+def beside_no_workers(key: str, data: Dataset, **workers: Any) -> Outcome:
+    """How long reading takes with workers, compared with reading without: the middle one of five pairs, as a choice.
+
+    ``key`` names the reasons. What was measured is said after them.
+    """
+    with quiet(None) as conditions:
+        pairs = []
+        for _ in range(5):
+            with_workers = used(DataLoader(data, batch_size=8, **workers))
+            pairs.append((with_workers / (alone := used(DataLoader(data, batch_size=8))), with_workers, alone))
+    pairs.sort()
+    times, took, alone = pairs[2]
+    low, high = pairs[0][0], pairs[-1][0]
+    choice = SLOWER[0 if times < 0.6 else 1 if times < 3 else 2]
+    reasons = reason(key)
+    assert isinstance(reasons, dict)
+    told = f"{seconds_text(took)} with workers, {seconds_text(alone)} without: {ratio_with_spread(times, (low, high))}."
+    return Outcome(
+        choice, f"{reasons[choice]} {told}", f"the middle one of 5 pairs (least–most) · {conditions.text()}", "measured"
+    )
 
 
 def looping(count: int = 32) -> Chores:
@@ -124,10 +142,13 @@ def certain_and_right() -> str:
 
 
 @cache
-def learned(softmax: bool = False, by_batch: bool = False, dropping: bool = False) -> tuple[list[float], float]:
-    """The losses of each epoch and the accuracy at the end, as they should be; or with the script's errors.
+def learned(
+    softmax: bool = False, by_batch: bool = False, dropping: bool = False, never: bool = False
+) -> tuple[list[float], list[float]]:
+    """The losses and accuracies of each epoch, as they should be; or with the script's errors.
 
-    Computed on the CPU in float32, from all digits at once.
+    With ``never``, no number is dropped in training once there was a test. Computed on the CPU in float32, from all
+    digits at once.
     """
     mean, spread = (from_numpy(one).float() for one in pixels())
     old, new = on_disk()
@@ -135,9 +156,9 @@ def learned(softmax: bool = False, by_batch: bool = False, dropping: bool = Fals
     y, y_new = from_numpy(old.y), from_numpy(new.y)
     with seeded(0):
         model = Sequential(Linear(64, 256), ReLU(), Dropout(0.3), Linear(256, 10))
-        optimizer, losses, right = SGD(model.parameters(), lr=RATE), [], 0.0
-        for _ in range(EPOCHS):
-            model.train()
+        optimizer, losses, right = SGD(model.parameters(), lr=RATE), [], []
+        for epoch in range(EPOCHS):
+            model.train(not never or not epoch)
             found = []
             for start in range(0, len(x), BATCH):
                 rows = slice(start, start + BATCH)
@@ -152,25 +173,28 @@ def learned(softmax: bool = False, by_batch: bool = False, dropping: bool = Fals
             losses.append(float(np.average([one for one, _ in found], weights=weights)))
             model.train(dropping)
             with no_grad():
-                right = float((model(x_new).argmax(1) == y_new).float().mean().item())
+                right.append(float((model(x_new).argmax(1) == y_new).float().mean().item()))
     return losses, right
 
 
-def compared(kinds: Sequence[str] = ("waits", "NumPy", "Python"), runs: int = 3) -> str:
-    """Samples a second without workers, with two threads, and with two processes that stay, for each kind of reading.
+def compared(kinds: Sequence[str] = ("waits", "NumPy", "Python"), runs: int = 5) -> str:
+    """How many times as many samples a second two threads read, and two processes that stay, as the loop by itself.
 
-    A step of 6 ms follows each batch. The middle one of some runs, after one that does not count; measured.
+    For each kind of reading, about 2 ms a sample, and nothing is done with the batches. Medians of some runs in turns,
+    after one that does not count, with the least and the most.
     """
-    lines = [f"{'reading':8} {'no workers':>11} {'2 threads':>11} {'2 processes':>12}"]
+    lines = [f"{'reading':8} {'by itself':>10}  {'2 threads':<15} {'2 processes':<15}"]
     workers: tuple[dict[str, Any], ...] = (
         {}, {"num_workers": 2, "worker": "thread"}, {"num_workers": 2, "persistent_workers": True},
     )  # fmt: skip
-    for kind in kinds:
-        rates = []
-        for options in workers:
-            loader = DataLoader(Chores(64, kind, COSTS[kind]), batch_size=8, **options)
-            used(loader)  # starts them
-            times = sorted(used(loader, 0.006) for _ in range(runs))
-            rates.append(64 / times[runs // 2])
-        lines.append(f"{kind:8} {rates[0]:>9.0f}/s {rates[1]:>9.0f}/s {rates[2]:>10.0f}/s")
-    return "\n".join(lines)
+    with quiet(None) as conditions:
+        for kind in kinds:
+            loaders = [DataLoader(Chores(48, kind, COSTS[kind]), batch_size=8, **options) for options in workers]
+            times = [[used(loader) for loader in loaders] for _ in range(runs + 1)][1:]
+            alone = 48 / median(turn[0] for turn in times)
+            cells = []
+            for place in (1, 2):
+                ratios = sorted(turn[0] / turn[place] for turn in times)
+                cells.append(ratio_with_spread(median(ratios), (ratios[0], ratios[-1])))
+            lines.append(f"{kind:8} {alone:>8.0f}/s  {cells[0]:<15} {cells[1]:<15}".rstrip())
+    return "\n".join([*lines, f"measured: medians of {runs} runs in turns (least–most) · {conditions.text()}"])

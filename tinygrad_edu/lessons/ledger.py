@@ -7,7 +7,6 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ class Budget:
     """What a program may take: seconds of the accelerator's time and of waiting for data, and bytes there."""
 
     seconds: float = 0.007
-    waited: float = 0.5
+    waited: float = 1.0
     nbytes: int = 600_000
 
 
@@ -48,11 +47,17 @@ class Try:
     waits: tuple[float, ...]  # of each run
     nbytes: int
     losses: tuple[float, ...]
-    accuracy: float
+    accuracies: tuple[float, ...]  # after each epoch
     launches: int
+    read: int = 0  # images
     took: float = 0.0  # seconds by the clock
     model: Any = None
     expected: float | None = None  # seconds of the accelerator, as the learner said before
+
+    @property
+    def accuracy(self) -> float:
+        """The accuracy at the end."""
+        return self.accuracies[-1]
 
     @property
     def waited(self) -> float:
@@ -101,8 +106,9 @@ class Ledger:
 
     @property
     def changes(self) -> int:
-        """How many lines differ from the one above: in their numbers, or clearly in what they took."""
-        return sum(not _alike(one, other) for one, other in pairwise(self.tries))
+        """How many lines differ from all above: in their numbers, or clearly in what they took."""
+        return sum(not any(_alike(one, other) for other in self.tries[:place])
+                   for place, one in enumerate(self.tries) if place)  # fmt: skip
 
     def within(self, one: Try) -> tuple[bool, bool, bool]:
         """Whether it keeps to the budget: of time, of waiting, of memory."""
@@ -145,7 +151,8 @@ class Ledger:
 def same(one: Try, other: Try) -> bool:
     """Whether two versions compute the same losses and accuracy."""
     return len(one.losses) == len(other.losses) and bool(
-        np.allclose(one.losses, other.losses, rtol=CLOSE, atol=0) and abs(one.accuracy - other.accuracy) < CLOSE
+        np.allclose(one.losses, other.losses, rtol=CLOSE, atol=0)
+        and np.allclose(one.accuracies, other.accuracies, rtol=0, atol=CLOSE)
     )
 
 
@@ -175,9 +182,12 @@ def _tried(change: str, train: Callable[..., Any]) -> Try:
             took = time.perf_counter() - began
             sim.finish()
         peak = accelerator.max_memory_allocated() - stood
-        losses, accuracy, model = _returned(returned)
+        losses, accuracies, model = _returned(returned)
         kernels = sum(work.kind == "kernel" for work in log)
-        return Try(change, log.end / 1e9, (_waited(images, seen),), peak, losses, accuracy, kernels, took, model)
+        read = sum(one.read for one in images) + sum(one.samples for one in seen if one.workers)
+        return Try(
+            change, log.end / 1e9, (_waited(images, seen),), peak, losses, accuracies, kernels, read, took, model
+        )
     finally:
         sim.finish()
         sim.use(before)
@@ -188,8 +198,8 @@ def _waited(images: tuple[OnDisk, ...], seen: list[Any]) -> float:
     return sum(one.direct for one in images) + sum(one.waited for one in seen if one.workers)
 
 
-def _returned(returned: Any) -> tuple[tuple[float, ...], float, Any]:
-    """Losses, the last accuracy and the model, from what a version returns."""
+def _returned(returned: Any) -> tuple[tuple[float, ...], tuple[float, ...], Any]:
+    """Losses, accuracies and the model, from what a version returns."""
     why, mend = f"it returns {type(returned).__name__}", "return model, losses, accuracies, as the given program does"
     if not isinstance(returned, tuple) or len(returned) != 3 or not callable(returned[0]):
         raise ArgumentError("a version of train in the ledger", why, mend)
@@ -197,7 +207,7 @@ def _returned(returned: Any) -> tuple[tuple[float, ...], float, Any]:
     if len(losses) != EPOCHS or len(accuracies) != EPOCHS:
         why = f"there are {len(losses)} losses and {len(accuracies)} accuracies for {EPOCHS} epochs"
         raise ArgumentError("a version of train in the ledger", why, mend)
-    return tuple(map(_number, losses)), _number(accuracies[-1]), model
+    return tuple(map(_number, losses)), tuple(map(_number, accuracies)), model
 
 
 def _number(value: Any) -> float:

@@ -387,7 +387,8 @@ class Witness(Interceptor):
         if alive > self.roots:
             self.roots, self.root_line = alive, place.line
         made = {node: step for ref, step in there if (node := ref()) is not None}
-        if any(made.get(parent, step) < step for node, step in made.items() for parent in node.parents):
+        chained = (made.get(parent, step) < step for node, step in made.items() for parent in node.parents if parent)
+        if any(chained):
             self.total_line = place.line  # each comes from the one before it, of an earlier step
 
     def _end_step(self) -> None:

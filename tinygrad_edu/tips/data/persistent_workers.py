@@ -28,10 +28,11 @@ def fast(data: Any, epochs: int, workers: int) -> list[int]:
 
 
 def applies(seen: Seen) -> Iterator[Sign]:
-    passes = [one for one in seen.loaders if one.workers and one.starts]
-    lost = sum(max(ready - begun for begun, ready in one.starts.values()) for one in passes[1:])
-    if len(passes) > 1 and lost > 0.02:
-        yield Sign(passes[-1].line, f"workers were started for each of {len(passes)} passes", lost)
+    for loop in seen.passes_by_line():
+        passes = [one for one in loop if one.workers and one.starts]
+        lost = sum(max(ready - begun for begun, ready in one.starts.values()) for one in passes[1:])
+        if len(passes) > 1 and lost > 0.02:
+            yield Sign(passes[-1].line, f"workers were started for each of {len(passes)} passes", lost)
 
 
 def without() -> Any:
