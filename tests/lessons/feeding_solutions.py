@@ -115,6 +115,12 @@ def _noisy(noise: Any, own: bool = False) -> Any:
     return Noisy
 
 
+def _own(index: int) -> np.random.Generator:
+    """A generator from the worker's seed and the place alone: in each pass the same, if the worker stays."""
+    info = get_worker_info()
+    return np.random.default_rng([0 if info is None else info.seed, index])
+
+
 def _in_init(images: Any) -> Any:
     """A generator from the worker's seed, where there is no worker yet."""
     return np.random.default_rng(get_worker_info().seed), images  # type: ignore[union-attr]
@@ -205,8 +211,12 @@ FEEDING_WRONG: dict[str, list[tuple[Any, str]]] = {
         (list, "return a DataLoader"),
     ],
     "worker_noise": [
-        (_noisy(lambda self, index, shape: self.generator.normal(0, 0.1, shape)), "2 different noises"),
-        (_noisy(lambda self, index, shape: np.random.default_rng(index).normal(0, 0.1, shape)), "the image alone?"),
+        (_noisy(lambda self, index, shape: self.generator.normal(0, 0.1, shape)), "Who runs __init__, and when?"),
+        (
+            _noisy(lambda self, index, shape: np.random.default_rng(index).normal(0, 0.1, shape)),
+            "What does it depend on?",
+        ),
+        (_noisy(lambda self, index, shape: _own(index).normal(0, 0.1, shape)), "by workers that are new, or stay"),
         (_noisy(lambda self, index, shape: np.random.default_rng().normal(0, 0.1, shape)), "the same noise again"),
         (_noisy(lambda self, index, shape: np.random.normal(0, 1, shape)), "a spread of 0.1"),
         (_noisy(lambda self, index, shape: np.zeros(shape)), "1 different noise."),

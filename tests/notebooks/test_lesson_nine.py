@@ -250,7 +250,8 @@ def test_a_ledger_shows_the_budget_and_what_each_change_did(mended: Try) -> None
     slow = Try("as given", 0.5, (2.5,), 1_000_000, (2.3, 2.2, 2.1), (0.4, 0.5, 0.58), 24000)
     faster = replace(slow, change="one <call>", seconds=0.05, waits=(0.5, 0.4, 0.3), nbytes=800_000, expected=0.03)
     ledger.tries = [slow, faster, mended]
-    head, budget, first, second, last = (re.split(r"  +", line) for line in repr(ledger).splitlines())
+    head, budget, first, second, last, about = (re.split(r"  +", line) for line in repr(ledger).splitlines())
+    assert about[0].startswith("waiting: medians of 3 runs (least–most), slow versions run once; ")
     assert head == ["change", "accelerator (simulated)", "waiting for data (measured)", "memory at its peak (counted)",
                     "loss", "right", "numbers"]  # fmt: skip
     assert budget == ["budget", "7.00 ms", "1.00 s", "600 kB"]

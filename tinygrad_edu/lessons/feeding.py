@@ -116,13 +116,16 @@ def _worker_noise(answer: Any) -> str:
             return "get_worker_info() is None where there is no worker: while __init__ runs, and in a loader without."
         raise
     if len({*first[:8]}) < 8:
-        told = plural(len({*first[:8]}), "different noise")
-        return f"four workers give eight images {told}. Which generator has each, and from which seed?"
+        count = len({*first[:8]})
+        told = f"four workers give eight images {plural(count, 'different noise')}. "
+        known = {2: "Who runs __init__, and when?", 4: "Does each image start its generator again?"}
+        return told + known.get(count, "Which generator has each, and from which seed?")
     values = np.stack([np.frombuffer(one, np.float32 if len(one) == 256 else np.float64) for one in first])
     if not 0.05 < values.std(1).min() <= values.std(1).max() < 0.2:
         return f"among the pixels of an image the noise should have a spread of 0.1; it has {values.std(1).mean():.2g}."
-    if first[:8] == first[8:]:
-        return "the second pass adds the noise of the first. Does it depend on the image alone?"
+    kept = noises(answer, 4, passes=2, kept=True)
+    if first[:8] == first[8:] or kept[:8] == kept[8:]:
+        return "the second pass adds the noise of the first, by workers that are new, or stay. What does it depend on?"
     if first != noises(answer, 4, passes=2):
         return "from the same seed, tg.manual_seed(…), it should give the same noise again."
     if len({*alone}) < 8:

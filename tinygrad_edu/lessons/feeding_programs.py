@@ -67,12 +67,21 @@ def pixels() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return x.mean(0), x.std(0) + 0.1
 
 
-def share_waited(loader: DataLoader, step: float) -> str:
-    """For what share of the time a loop with steps of so many seconds waits for its loader."""
+def share_waited(loader: DataLoader, step: float) -> Outcome:
+    """For what share of the time a loop with steps of so many seconds waits for its loader, as a choice."""
+    with quiet(None) as conditions:
+        shares = sorted(_stalled(loader, step) for _ in range(3))
+    choice = WAITS[0 if shares[1] < 0.3 else 1 if shares[1] < 0.75 else 2]
+    reasons = reason("share_waited")
+    assert isinstance(reasons, dict)
+    told = f"{reasons[choice]} It waited for {shares[1]:.0%} ({shares[0]:.0%}–{shares[2]:.0%})."
+    return Outcome(choice, told, f"the middle one of 3 passes (least–most) · {conditions.text()}", "measured")
+
+
+def _stalled(loader: DataLoader, step: float) -> float:
     used(loader, step)
     assert loader.timeline is not None
-    share = loader.timeline.stalled
-    return WAITS[0 if share < 0.3 else 1 if share < 0.75 else 2]
+    return loader.timeline.stalled
 
 
 def used(loader: Any, step: float = 0.0) -> float:
@@ -117,10 +126,15 @@ def in_memory() -> TensorDataset:
     return TensorDataset(x[:OLD], y[:OLD])
 
 
-def noises(made: Callable[..., Dataset], workers: int, seed: int = 0, passes: int = 1) -> list[bytes]:
-    """The noise of eight samples, in each pass: what ``made`` adds to images that are 0, read one by one."""
+def noises(
+    made: Callable[..., Dataset], workers: int, seed: int = 0, passes: int = 1, kept: bool = False
+) -> list[bytes]:
+    """The noise of eight samples, in each pass: what ``made`` adds to images that are 0, read one by one.
+
+    With ``kept`` the workers stay from pass to pass.
+    """
     with seeded(seed):
-        loader = DataLoader(made(_Nothing()), batch_size=1, num_workers=workers)
+        loader = DataLoader(made(_Nothing()), batch_size=1, num_workers=workers, persistent_workers=kept)
         return [x.numpy().tobytes() for _ in range(passes) for x, _ in loader]
 
 

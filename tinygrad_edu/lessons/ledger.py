@@ -15,6 +15,7 @@ from .. import accelerator, sim
 from ..common.wording import bytes_text, seconds_text
 from ..data.timeline import passes
 from ..errors import ArgumentError
+from ..observe.machine import conditions
 from ..tensor import Tensor
 from ..tensor.creation import zeros
 from ..tensor.random import seeded
@@ -132,7 +133,11 @@ class Ledger:
         lines = [COLUMNS, *self.rows()]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-        return "\n".join(line.rstrip() for line in text)
+        return "\n".join([*(line.rstrip() for line in text), self.about()])
+
+    def about(self) -> str:
+        """How the figures came about."""
+        return f"waiting: medians of {RUNS} runs (least–most), slow versions run once; {conditions(None).text()}"
 
     def _repr_html_(self) -> str:
         def row(cells: tuple[str, ...], tag: str) -> str:
@@ -145,6 +150,7 @@ class Ledger:
         body = "".join(row(cells, "td") for cells in self.rows())
         return (
             f'<table style="border-collapse:collapse"><thead>{row(COLUMNS, "th")}</thead><tbody>{body}</tbody></table>'
+            f"<p>{html.escape(self.about())}</p>"
         )
 
 
