@@ -156,7 +156,7 @@ def test_no_habit_changes_the_numbers(habit: str, mended: Try) -> None:
     fast, fed, small = Ledger().within(one)
     assert fast is (habit not in ("vectorise", "vectorise-loss", "scalar-indexing", "allocate-on-device",
                                   "spurious-promotion", "zero-grad-to-none"))  # fmt: skip
-    assert fed, "one habit of reading alone is allowed, both are not"
+    assert fed or habit in ("loader-workers", "avoid-transfers"), "of these it depends on the machine"
     assert small is (habit not in ("spurious-promotion", "no-grad"))
 
 

@@ -40,8 +40,8 @@ FEEDING: dict[str, str | dict[str, str]] = {
     },
     "more_threads": "Once **the readers together keep up with the step**, the step sets the pace. More of them read "
     "more at once, and none reads faster.",
-    "one_lock": "A thread that **waits for a disk holds no lock**, and neither does one in NumPy's sort. A loop in "
-    "Python holds it, even against the training loop.",
+    "one_lock": "A thread that **waits for a disk holds no lock**, nor does NumPy's sort. A loop in Python holds it, "
+    "even against the training loop.",
     "copies_of_state": "Its **seed must differ from worker to worker**: a copy of a generator draws the same numbers.",
     "other_numbers": "Each change **should leave the numbers as they are**. If one does not, it is a mistake, or it "
     "mends one.",
