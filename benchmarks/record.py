@@ -56,9 +56,6 @@ def predicted(
             sim.use(preset, **own)
             # Memory is there already, of both kinds that the allocator asks for: else the first way pays for it.
             held = [zeros(size, device="sim") for size in (1, 1 << 20)]
-            # Enough of it also where others have used some up.
-            spare = [zeros(size, device="sim") for size in (1 << 18, 1 << 20) for _ in range(16)]
-            del spare
             for tip in chosen():
                 result = tips.run(tip, {"device": "sim"}, clock=False)
                 slow, fast = result.slow["virtual"], result.fast["virtual"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -100,6 +101,13 @@ def words(name: str) -> int:
     """How many words of prose a notebook has; the bars of a table are none."""
     prose = " ".join(sources(name, "markdown"))
     return sum(any(map(str.isalnum, word)) for word in prose.split())
+
+
+def check_size(name: str, gates: list[Gate], *, count: int = 6) -> None:
+    """A lesson has at most 1,500 words, so many gates, and six tasks."""
+    assert words(name) <= 1500
+    assert len(gates) == count
+    assert len(re.findall(r"^check\(", "\n".join(sources(name)), re.M)) == 6
 
 
 def check_reasons(gate: Any, answers: Mapping[str, str]) -> None:

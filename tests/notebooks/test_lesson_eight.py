@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import ml_dtypes
 import numpy as np
 import pytest
 
 import tinygrad_edu as tg
-from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cells, sources, words
+from tests.notebooks.cells import Run, check_reason_keys, check_reasons, check_size, run_cells, sources
 from tinygrad_edu.lessons.precision import GAPS
 from tinygrad_edu.lessons.precision_programs import (
     after_one_step,
@@ -41,9 +39,7 @@ def lesson() -> Run:
 
 
 def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
-    assert words(LESSON) <= 1500
-    assert len(lesson.gates) == 6
-    assert len(re.findall(r"^check\(", "\n".join(sources(LESSON)), re.M)) == 6
+    check_size(LESSON, lesson.gates)
 
 
 def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:

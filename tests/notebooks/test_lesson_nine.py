@@ -12,7 +12,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.lessons.feeding_solutions import ERRORS, HABITS, ledger_of, script
-from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cells, sources, words
+from tests.notebooks.cells import Run, check_reason_keys, check_reasons, check_size, run_cells, sources
 from tinygrad_edu import tips
 from tinygrad_edu.data import DataLoader
 from tinygrad_edu.errors import ArgumentError
@@ -59,9 +59,7 @@ def given(lesson: Run) -> Try:
 
 
 def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
-    assert words(LESSON) <= 1500
-    assert len(lesson.gates) == 6
-    assert len(re.findall(r"^check\(", "\n".join(sources(LESSON)), re.M)) == 6
+    check_size(LESSON, lesson.gates)
 
 
 def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tinygrad_edu_widgets import CheckpointSlider
 
 import tinygrad_edu as tg
-from tests.notebooks.cells import Run, check_reasons, run_cells, sources, words
+from tests.notebooks.cells import Run, check_reasons, check_size, run_cells, sources
 from tinygrad_edu.lessons.memory_models import CALLS, LIMIT, SERVER, denoiser, next_word, records
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.observe.counters import Counters
@@ -33,9 +33,7 @@ def lesson() -> Run:
 
 
 def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
-    assert words(LESSON) <= 1500
-    assert len(lesson.gates) == 4  # the river and the slider ask too
-    assert len(re.findall(r"^check\(", "\n".join(sources(LESSON)), re.M)) == 6
+    check_size(LESSON, lesson.gates, count=4)  # the river and the slider ask too
 
 
 def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:

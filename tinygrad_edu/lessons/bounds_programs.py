@@ -20,7 +20,7 @@ from ..tensor.random import rand, seeded
 from ..views.predict import Outcome
 from ..views.roofline import CHOICES
 from .bounds_recorded import crossed, machine_code, when
-from .reasons import reason
+from .reasons import because
 
 RATES = tuple(0.1 / (1 + step) for step in range(6))
 SECONDS = 0.6  # for one comparison
@@ -52,14 +52,12 @@ def how_long(
     ``key`` names the reasons. What was measured is said after them, and that it is the time ``of`` so many steps.
     """
     found = compare(other, one, budget=SECONDS)
-    reasons = reason(key)
-    assert isinstance(reasons, dict)
     choice = next(name for name, ratio in longest.items() if found.ratio <= ratio)
     times = f"{of}: {found.fast.text()}, then {found.slow.text()}: {ratio_with_spread(found.ratio, found.middle)}"
     runs = f"{len(found.ratios)} pairs, in turns, after {len(found.slow.warmups)} warm-ups"
     return Outcome(
         choice,
-        f"{reasons[choice]} {times}, median (middle half).",
+        f"{because(key, choice)} {times}, median (middle half).",
         f"{runs} · {found.conditions.text()}",
         "measured",
     )

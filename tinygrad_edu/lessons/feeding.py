@@ -12,7 +12,7 @@ from ..data import DataLoader
 from ..settings import no_grad
 from ..tensor import Tensor, from_numpy
 from .checking import NOTHING, numbers, quiz, task
-from .feeding_programs import learned, noises, on_disk, pixels, used
+from .feeding_programs import centred, learned, noises, on_disk, stalled
 from .ledger import Ledger, Try
 
 PER_BATCH = (40, 30, 15, 10)  # milliseconds, of task 1
@@ -84,7 +84,7 @@ def _fed_loop(answer: Any) -> str:
     right = [from_numpy(images.y[start : start + 16]) for start in range(0, len(images), 16)]
     if [tuple(one.tolist()) for one in found] != [tuple(one.tolist()) for one in right]:
         return "the batches are others: 16 images each, in order, and none left out."
-    share = min(_stalled(loader) for _ in range(3))  # something else may run beside one of them
+    share = min(stalled(loader, STEP) for _ in range(3))  # something else may run beside one of them
     if share <= ENOUGH:
         return ""
     told = f"the loop waits for {share:.0%} of the second pass"
@@ -93,12 +93,6 @@ def _fed_loop(answer: Any) -> str:
     if loader.worker == "process" and not loader.persistent_workers:
         return f"{told}. Its processes are started anew for each pass: what keeps them?"
     return f"{told}. A batch takes 32 ms to read, a step 10 ms: how many must read at once?"
-
-
-def _stalled(loader: DataLoader) -> float:
-    used(loader, STEP)
-    assert loader.timeline is not None
-    return loader.timeline.stalled
 
 
 @task(
@@ -168,9 +162,8 @@ def _not_as_it_should_be(last: Try) -> str:
 def _not_what_the_model_does(last: Try) -> str:
     """Whether the model that was returned is as good as was said."""
     _, new = on_disk()
-    mean, spread = (from_numpy(one).float() for one in pixels())
     parameter: Tensor = next(iter(last.model.parameters()))
-    x = ((from_numpy(new.x) - mean) / spread).to(parameter.dtype).to(parameter.device)
+    x = centred(new).to(parameter.dtype).to(parameter.device)
     last.model.eval()
     with no_grad():
         found = (last.model(x).argmax(1).cpu().numpy() == new.y).mean()

@@ -24,7 +24,7 @@ from ..tensor.creation import zeros
 from ..tensor.random import seeded
 from ..views.loading.training import COSTS
 from ..views.predict import Outcome
-from .reasons import reason
+from .reasons import because
 
 READ = 0.002  # seconds to read an image
 OLD, NEW = 300, 100  # images to learn from, and to test with
@@ -67,18 +67,23 @@ def pixels() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return x.mean(0), x.std(0) + 0.1
 
 
+def centred(images: OnDisk) -> Tensor:
+    """All images as the script feeds them: off the mean of each pixel, over its spread; float32."""
+    mean, spread = (from_numpy(one).float() for one in pixels())
+    return (from_numpy(images.x) - mean) / spread
+
+
 def share_waited(loader: DataLoader, step: float) -> Outcome:
     """For what share of the time a loop with steps of so many seconds waits for its loader, as a choice."""
     with quiet(None) as conditions:
-        shares = sorted(_stalled(loader, step) for _ in range(3))
+        shares = sorted(stalled(loader, step) for _ in range(3))
     choice = WAITS[0 if shares[1] < 0.3 else 1 if shares[1] < 0.75 else 2]
-    reasons = reason("share_waited")
-    assert isinstance(reasons, dict)
-    told = f"{reasons[choice]} It waited for {shares[1]:.0%} ({shares[0]:.0%}–{shares[2]:.0%})."
+    told = f"{because('share_waited', choice)} It waited for {shares[1]:.0%} ({shares[0]:.0%}–{shares[2]:.0%})."
     return Outcome(choice, told, f"the middle one of 3 passes (least–most) · {conditions.text()}", "measured")
 
 
-def _stalled(loader: DataLoader, step: float) -> float:
+def stalled(loader: DataLoader, step: float) -> float:
+    """The share of one pass for which a loop with such steps waits for its loader."""
     used(loader, step)
     assert loader.timeline is not None
     return loader.timeline.stalled
@@ -107,11 +112,12 @@ def beside_no_workers(key: str, data: Dataset, **workers: Any) -> Outcome:
     times, took, alone = pairs[2]
     low, high = pairs[0][0], pairs[-1][0]
     choice = SLOWER[0 if times < 0.6 else 1 if times < 3 else 2]
-    reasons = reason(key)
-    assert isinstance(reasons, dict)
     told = f"{seconds_text(took)} with workers, {seconds_text(alone)} without: {ratio_with_spread(times, (low, high))}."
     return Outcome(
-        choice, f"{reasons[choice]} {told}", f"the middle one of 5 pairs (least–most) · {conditions.text()}", "measured"
+        choice,
+        f"{because(key, choice)} {told}",
+        f"the middle one of 5 pairs (least–most) · {conditions.text()}",
+        "measured",
     )
 
 
@@ -164,9 +170,8 @@ def learned(
     With ``never``, no number is dropped in training once there was a test. Computed on the CPU in float32, from all
     digits at once.
     """
-    mean, spread = (from_numpy(one).float() for one in pixels())
     old, new = on_disk()
-    x, x_new = ((from_numpy(one.x) - mean) / spread for one in (old, new))
+    x, x_new = map(centred, (old, new))
     y, y_new = from_numpy(old.y), from_numpy(new.y)
     with seeded(0):
         model = Sequential(Linear(64, 256), ReLU(), Dropout(0.3), Linear(256, 10))

@@ -119,8 +119,8 @@ class Ledger:
     def rows(self) -> list[tuple[str, ...]]:
         """The table without its head: the budget, then each change."""
         budget = self.budget
-        found = [("budget", seconds_text(budget.seconds), seconds_text(budget.waited), bytes_text(budget.nbytes))]
-        rows: list[tuple[str, ...]] = [(*found[0], "", "", "")]
+        limits = seconds_text(budget.seconds), seconds_text(budget.waited), bytes_text(budget.nbytes)
+        rows: list[tuple[str, ...]] = [("budget", *limits, "", "", "")]
         for place, one in enumerate(self.tries):
             told = one.working, one.waiting, bytes_text(one.nbytes)
             kept = [f"{text} ✓" if good else text for text, good in zip(told, self.within(one), strict=True)]

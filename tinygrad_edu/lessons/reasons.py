@@ -69,6 +69,13 @@ REASONS: dict[str, Reason] = {
 }
 
 
+def because(key: str, choice: str) -> str:
+    """Why this choice of a question is right, or why not. Raises KeyError where there is no such question or choice."""
+    found = REASONS[key]
+    assert isinstance(found, dict)
+    return found[choice]
+
+
 def reason(key: str) -> Reason:
     """The reason behind a prediction, or one for each choice. Raises KeyError for an unknown key."""
     return REASONS[key]

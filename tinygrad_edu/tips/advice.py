@@ -90,8 +90,9 @@ class Report(list[Advice]):
         """Find out what some habits cost by running the program without them, in turns with it as written.
 
         That can be done for tips whose cure does not change the program's own lines, such as workers that read, or
-        gradients that are let go of. The others keep their estimate. Returns the report itself. Raises `ArgumentError`
-        for what is no function, or fewer turns than one.
+        gradients that are let go of. The others keep their estimate. Returns the report itself.
+
+        Raises `ArgumentError` if ``program`` is not a function, or ``turns`` is below 1.
         """
         if not callable(program) or not isinstance(turns, int) or turns < 1:
             why, mend = "it runs a function some times", "hand in the function itself, such as report.measure(train)"
