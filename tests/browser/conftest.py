@@ -201,6 +201,20 @@ READY = """async path => {
     while (context.sessionContext.session?.kernel?.status !== "idle") await pause();
 }"""
 
+# Ends a wait that does not end by itself, and says how far the notebook came.
+WITHIN = """([script, argument, seconds]) => {
+    const stuck = () => {
+        const notebook = window.jupyterapp.shell.currentWidget;
+        const kernel = notebook?.context?.sessionContext?.session?.kernel;
+        const cells = notebook?.content?.model?.toJSON().cells.filter(cell => cell.cell_type === "code") ?? [];
+        const done = cells.filter(cell => cell.execution_count).length;
+        return new Error(`after ${seconds} s: ${notebook?.context?.path}, kernel ${kernel?.status}, `
+            + `connection ${kernel?.connectionStatus}, ${done} of ${cells.length} cells done`);
+    };
+    const late = new Promise((_, fail) => setTimeout(() => fail(stuck()), 1000 * seconds));
+    return Promise.race([eval(script)(argument), late]);
+}"""
+
 
 ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
     .flatMap(cell => cell.outputs ?? [])
@@ -214,10 +228,14 @@ class NotebookPage:
     def __init__(self, page: Page):
         self.page = page
 
+    def wait_for(self, script: str, argument: object = None, seconds: int = 120) -> None:
+        """Wait for a promise of the page, which Playwright by itself would do for ever."""
+        self.page.evaluate(WITHIN, [script, argument, seconds])
+
     def execute(self, command: str, **arguments: object) -> None:
         """Run one of JupyterLab's commands and wait for its end."""
         script = "async ([id, args]) => { await window.jupyterapp.commands.execute(id, args); }"
-        self.page.evaluate(script, [command, arguments])
+        self.wait_for(script, [command, arguments])
 
     def run_all(self) -> None:
         """Run all cells. An error in a cell, or a widget that shows nothing, fails the test."""
@@ -274,7 +292,7 @@ class Workbench:
             self.page = guarded_page(self.browser, self.complaints)
             self.page.goto(f"{self.lab.address}/lab/workspaces/{secrets.token_hex(4)}?token={self.lab.token}&reset")
             self.page.wait_for_function("() => window.jupyterapp")
-            self.page.evaluate("async () => { await window.jupyterapp.restored; }")
+            NotebookPage(self.page).wait_for("async () => { await window.jupyterapp.restored; }")
         return self.page
 
     def tidy(self) -> None:
@@ -283,7 +301,7 @@ class Workbench:
         page.mouse.move(0, 0)
         page.set_viewport_size(VIEWPORT)
         NotebookPage(page).set_theme("JupyterLab Light")
-        page.evaluate(TIDY)
+        NotebookPage(page).wait_for(TIDY)
         page.wait_for_timeout(100)
         self.complaints.clear()  # what JupyterLab says of a kernel that it was asked to end
 
@@ -310,7 +328,7 @@ def open_notebook(request: pytest.FixtureRequest, workbench: Workbench) -> Itera
     def open_(path: str) -> NotebookPage:
         notebook = NotebookPage(workbench.ready())
         notebook.execute("docmanager:open", path=path)
-        notebook.page.evaluate(READY, path)
+        notebook.wait_for(READY, path)
         return notebook
 
     yield open_

@@ -341,7 +341,7 @@ def test_widgets_work_in_notebook_7(page: Page, notebook7: Lab, complaints: list
     nbformat.write(notebook, notebook7.root / "widgets.ipynb")
     page.goto(f"{notebook7.address}/notebooks/widgets.ipynb?token={notebook7.token}")
     page.wait_for_function("() => window.jupyterapp")
-    page.evaluate(READY, "widgets.ipynb")
+    NotebookPage(page).wait_for(READY, "widgets.ipynb")
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     w = widget(page, "GraphStepper")

@@ -152,7 +152,7 @@ def test_what_is_no_kernel_is_told_besides() -> None:
 
 def test_small_products_are_limited_by_something_else_on_a_device() -> None:
     """A tile is all that one processor gets: the others have nothing to do."""
-    x, w = tg.ones(1, 512, device="sim"), tg.ones(512, 4, device="sim")
+    x, w = tg.ones(2, 512, device="sim"), tg.ones(512, 4, device="sim")
     found = roofline.simulated(lambda: x @ w)
     assert found.points[0].bound(found.peaks) == ELSE
 

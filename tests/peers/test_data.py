@@ -202,7 +202,6 @@ def passes(loader: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called")  # JAX says so, where it is loaded
 @pytest.mark.parametrize("make", WORKERS, ids=[str(one) for one in range(len(WORKERS))])
 def test_workers_read_the_same_batches(make: Callable[[Any, Any], Any]) -> None:
     """Who reads what, in which order, how a stream is split, and that a pass goes on after an error."""

@@ -136,7 +136,6 @@ def test_no_false_alarm_in_programs_of_others(name: str) -> None:
 HIDDEN = {
     "gradient-checkpointing": "there is room for all activations", "batch-size-search": "a small batch fits",
     "find-num-workers": "the loop does not wait", "efficient-attention": "it is one operation, told to make the matrix",
-    "launch-bound-vs-bandwidth-bound-vs-compute-bound": "the rows of a loop: vectorise is told",
 }  # fmt: skip
 RECOGNISED = [tip for tip in tips.all_tips() if tip.applies is not None]
 

@@ -74,7 +74,7 @@ def _fed_loop(answer: Any) -> str:
     if not isinstance(loader, DataLoader):
         return "return a DataLoader."
     if loader.dataset is not images:
-        return "let it read `images` itself: a list of all samples keeps 19 batches in memory, and 12 are allowed."
+        return "let it read `images` itself. A copy of all samples would be 19 batches in memory, and 12 are allowed."
     if loader.num_workers > MOST_WORKERS:
         return f"those are {loader.num_workers} workers, and {MOST_WORKERS} are allowed."
     ahead = loader.num_workers * (loader.prefetch_factor or 0)

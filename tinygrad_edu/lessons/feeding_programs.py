@@ -144,6 +144,39 @@ def noises(
         return [x.numpy().tobytes() for _ in range(passes) for x, _ in loader]
 
 
+LOOPS = {"a": (13,), "b": (9,), "c": (3, 3, 3, 27)}  # milliseconds to read a batch, over and over
+
+
+class _Timed(Dataset):
+    """40 samples that wait so many milliseconds in turn."""
+
+    def __init__(self, times: tuple[int, ...]) -> None:
+        self.times = times
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, index: int) -> int:
+        time.sleep(self.times[index % len(self.times)] / 1000)
+        return index
+
+
+def read_ahead(factors: tuple[int, int] = (1, 6), runs: int = 3) -> str:
+    """For what share of the time three loops wait that one thread reads for, by ``prefetch_factor``."""
+    one, other = (f"prefetch_factor={factor}" for factor in factors)
+    lines = [f"   {'a batch takes':<22} {one:<19} {other:<19}".rstrip()]
+    with quiet(None) as conditions:
+        for name, times in LOOPS.items():
+            cells = []
+            for factor in factors:
+                loader = DataLoader(_Timed(times), 1, num_workers=1, worker="thread", prefetch_factor=factor)
+                least, middle, most = sorted(stalled(loader, 0.010) for _ in range(runs))
+                cells.append(f"waits {middle:.0%} ({least:.0%}–{most:.0%})")
+            took = f"{', '.join(map(str, times))} ms"
+            lines.append(f"{name}  {took:<22} {cells[0]:<19} {cells[1]:<19}".rstrip())
+    return "\n".join([*lines, f"measured: medians of {runs} passes (least–most) · {conditions.text()}"])
+
+
 class _Nothing(Dataset):
     """Eight images that are 0."""
 

@@ -35,7 +35,7 @@ class Budget:
     """What a program may take: seconds of the accelerator's time and of waiting for data, and bytes there."""
 
     seconds: float = 0.007
-    waited: float = 1.0
+    waited: float = 1.2
     nbytes: int = 600_000
 
 

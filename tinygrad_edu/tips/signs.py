@@ -76,6 +76,22 @@ class Seen(Witness):
         """What all operations of this row took."""
         return sum(place.seconds for place in self.places_at(line))
 
+    def looped(self, line: Line, count: int) -> dict[str, Any]:
+        """What all runs of this row cost but one of ``count``, for a `Sign`: the accelerator's seconds, or the clock's.
+
+        Those of the accelerator are the host's or the device's, whichever are more, with backward and the sums of its
+        gradients.
+        """
+        names = {f"{op} backward" for op in self.ops_at(line)}
+        walks = {self.row(work.line) for work in self.works if work.name in names}
+        back = (w for w in self.works if w.name in {"add", *names} and self.row(w.line) in walks - {self.row(line)})
+        lanes: dict[str, float] = {}
+        for work in (*self.works_at(line), *back):
+            if work.kind != "wait":
+                lanes[work.lane] = lanes.get(work.lane, 0.0) + work.duration / 1e9
+        seconds = max(lanes.values()) if lanes else self.seconds_at(line)
+        return {"seconds": seconds * (1 - 1 / count), "virtual": bool(lanes)}
+
     def copying(self, line: Line) -> float:
         """Virtual seconds for which devices copied, for this row."""
         return spent(work for work in self.works_at(line) if work.kind == "copy" and work.lane != "host")

@@ -217,6 +217,16 @@ def test_small_products_leave_processors_idle() -> None:
     assert rate(64 * 8) > 1.5 * rate(64 * 8 + 1) * 0.6
 
 
+def test_a_product_with_a_vector_is_bound_by_its_bytes() -> None:
+    """No tile is filled with rows that are not there: the matrix is read once, and that takes longest."""
+    machine = Machine("T4", floor=0)
+    for dtype, size in (("float32", 4), ("float64", 8)):
+        for one in (Product(1, 1, 1024, 1024, dtype), Product(1, 1024, 1, 1024, dtype)):
+            took, _ = time_of(machine, Load(one.flops, size * one.elements, size * 1024, (one,)), False)
+            moved = size * (one.elements + 1024) / machine.table["bandwidth"].value * 1e9
+            assert moved <= took < 1.2 * moved
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_constant_has_a_source(name: str) -> None:
     machine = Machine(name)

@@ -1,4 +1,4 @@
-"""How long a kernel takes: a roofline, with products of matrices computed tile by tile.
+"""How long a kernel takes: a roofline, with products of matrices computed tile by tile, and of a vector without tiles.
 
 A body runs on NumPy values, in a namespace that notes the products it makes. So the backward of a product costs what
 its own products cost.
@@ -140,11 +140,14 @@ def _time_of(machine: Machine, load: Load, tf32: bool) -> tuple[int, float]:
     side = int(table["tile"].value)
     processors = table["processors"].value
     for one in load.products:
+        counted += one.flops
+        if min(one.rows, one.columns) == 1:  # a kernel of its own, in which all processors share the matrix
+            busy += one.flops / table[one.dtype if one.dtype == "float64" else "float32"].value
+            continue
         pieces = one.batch * -(-one.rows // side) * -(-one.columns // side)
         rounds = -(-pieces // int(processors))  # processors without a tile in the last round wait
         rate = table[_rate(one.dtype, tf32)].value / processors
         busy += rounds * 2 * side * side * (-(-one.added // 8) * 8) / rate
-        counted += one.flops
         tiles = max(tiles, pieces)
     busy += max(load.flops - counted, 0) / table["float32"].value
     traffic = (load.read + load.written) * (table["random"].value if load.random else 1) / table["bandwidth"].value

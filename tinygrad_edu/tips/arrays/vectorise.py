@@ -49,7 +49,7 @@ def applies(seen: Seen) -> Iterator[Sign]:
     for place in seen.at(*PRODUCTS):
         if place.most >= 16 and place.came_from(0, "getitem") and one_row(place):
             told = f"{place.op} ran {place.most} times in a step, each time for one row"
-            yield Sign(place.line, told, seen.seconds_at(place.line) * (1 - 1 / place.most), setting={"n": 64})
+            yield Sign(place.line, told, **seen.looped(place.line, place.most), setting={"n": 64})
 
 
 TIP = Tip(

@@ -59,8 +59,10 @@ def picture() -> dict[str, Any]:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for (name, line), count in seen.singles.items():
-        if name in LOSSES and count >= 16 * max(1, seen.steps):
-            yield Sign(line, f"{name} was called {count} times, for one sample each", seen.seconds_at(line))
+        in_a_step = count / max(1, seen.steps)
+        if name in LOSSES and in_a_step >= 16:
+            told = f"{name} was called {count} times, for one sample each"
+            yield Sign(line, told, **seen.looped(line, round(in_a_step)))
 
 
 TIP = Tip(
