@@ -305,7 +305,8 @@ def _since(work: Work, origin: int) -> Work:
 
 _NOT_MODELLED = """Not modelled:
 - caches, registers and which of its kernels a library would choose: products of matrices are computed in tiles, all
-  alike, and those with a vector without. A real library splits the sums of a small product over more processors, so streams gain less there
+  alike, and those with a vector without. A real library splits the sums of a small product over more processors, so
+  streams gain less there
 - how many threads of a kernel fit at once, clock speeds and heat
 - Python's own speed: between two launches passes a constant time, `launch`
 - other programs on the device, and contention on the bus

@@ -40,7 +40,7 @@ _COMMON = {
     "host_copy": Constant(10e9, "bytes/s", f"{_ASSUMED}: from one place of the host's memory to another"),
     "reserve": Constant(100_000, "ns", f"{_ASSUMED}: asking the driver for a segment; it waits for the device"),
     "random": Constant(4, "times the bytes", f"{_ASSUMED}: reading or writing elements in no order"),
-    "tile": Constant(64, "rows and columns", f"{_ASSUMED}: products of matrices are computed in tiles; a part costs all"),
+    "tile": Constant(64, "rows and columns", f"{_ASSUMED}: products of matrices are computed in tiles, always whole"),
 }  # fmt: skip
 
 
