@@ -79,6 +79,9 @@ def record() -> dict[str, Any]:
     swing(*few, 200 * CALLS)
     given = time.perf_counter() - start
     program, machine = (often(tg.compile(two_hundred_steps, backend=one)) for one in ("numpy", "numba"))
+    start = time.perf_counter()
+    machine()
+    made = time.perf_counter() - start
     x, loop = tg.rand(8_000_000), tg.compile(chain, backend="numba")
     return {
         "date": datetime.date.today().isoformat(),
@@ -88,6 +91,7 @@ def record() -> dict[str, Any]:
         "steps": steps.to_dict(),
         "chain": chained.to_dict(),
         "crawl": [given, measure(program).median, measure(machine).median],
+        "made": made,
         "loop": list(measure(lambda: loop(x)).times),
     }
 

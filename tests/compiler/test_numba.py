@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import tinygrad_edu as tg
 from tests.compiler.test_compile import MODELS, batches, plain_step
 from tests.compiler.test_random_programs import CHOICES, INPUTS, Choice, leaves, play, same
-from tinygrad_edu.compiler import compile, numba_code
+from tinygrad_edu.compiler import compile, numba_code, running
 from tinygrad_edu.errors import MissingPackageError
 
 EXACT: dict[str, tuple[Callable[..., Any], float, float]] = {
@@ -25,7 +25,7 @@ EXACT: dict[str, tuple[Callable[..., Any], float, float]] = {
 
 
 def applied(name: str, x: Any) -> Any:
-    function = numba_code._words()[name]
+    function = numba_code.words()[name]
 
     @numba.njit(error_model="numpy")
     def run(x: Any, out: Any) -> None:
@@ -67,6 +67,7 @@ def test_numbers_at_the_ends_are_those_of_numpy(name: str) -> None:
 def test_random_programs(choices: list[Choice], inputs: Any) -> None:
     """Also where the arrays are too small for it to pay."""
     least, numba_code.LEAST = numba_code.LEAST, 0
+    whole, running.loops = running.loops, lambda *given: None  # which would take the place of kernels
     try:
 
         def function(*tensors: Any) -> Any:
@@ -77,11 +78,12 @@ def test_random_programs(choices: list[Choice], inputs: Any) -> None:
         for x, y in zip(fast(*ours), function(*theirs), strict=True):
             same(x.detach().array, y.detach().array)
     finally:
-        numba_code.LEAST = least
+        numba_code.LEAST, running.loops = least, whole
 
 
 def test_a_training_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba_code, "LEAST", 0)
+    monkeypatch.setattr(running, "loops", lambda *given: None)
     found = []
     for backend in ("", "numba"):
         tg.manual_seed(0)
@@ -116,8 +118,11 @@ def test_large_chains_with_rows_columns_and_numbers() -> None:
 
 
 @pytest.mark.parametrize("steps, machine_code", [(3, False), (8, True)])
-def test_many_equations_over_few_numbers_are_one_loop_too(steps: int, machine_code: bool) -> None:
-    """A start takes as long as some calls of NumPy: 18 are not worth it, 48 are."""
+def test_many_equations_over_few_numbers_are_one_loop_too(
+    steps: int, machine_code: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start takes as long as some calls of NumPy: 18 are not worth it, 48 are. Where the whole has no loops."""
+    monkeypatch.setattr(running, "loops", lambda *given: None)
 
     def swing(position: tg.Tensor, velocity: tg.Tensor) -> tg.Tensor:
         for _ in range(steps):
@@ -143,6 +148,6 @@ def test_without_numba_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(builtins, "__import__", missing)
     monkeypatch.setattr(numba_code, "_COMPILED", {})
-    numba_code._words.cache_clear()
+    numba_code.words.cache_clear()
     with pytest.raises(MissingPackageError, match=r"tinygrad_edu\[compile\]"):
         compile(lambda x: (x * 2).exp(), backend="numba", fullgraph=True)(tg.ones(200, 200))

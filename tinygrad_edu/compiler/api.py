@@ -15,7 +15,7 @@ from ..backends import BY_TYPE, CPU
 from ..common.blocks import block
 from ..common.lines import warn_user
 from ..common.locks import RLock
-from ..common.wording import shown
+from ..common.wording import plural, shown
 from ..core.base import TensorBase
 from ..errors import ArgumentError
 from ..inputs.arguments import whole
@@ -43,15 +43,16 @@ def compile(
 ) -> Any:  # fmt: skip
     """A function or module that computes the same as ``model`` by a program, which is made at its first call.
 
-    The program is made anew where the shapes or dtypes of its arguments change, or a value of Python that it has read;
-    ``f.ledger`` says when and why. A whole training step may be compiled, with ``backward()``, ``optimizer.step()`` and
-    what else belongs to it. What a program cannot repeat, such as ``if loss > 1``, lets the function run as it is
-    written, with a warning that names it; with ``fullgraph=True`` that is a `TraceError`.
+    The program is made anew where the shapes or dtypes of its arguments change, or a value of Python that it is given
+    or has read; ``f.ledger`` says when and why. A whole training step may be compiled, with ``backward()``,
+    ``optimizer.step()`` and what else belongs to it. What a program cannot repeat, such as ``if loss > 1``, lets the
+    function run as it is written, with a warning that names it; with ``fullgraph=True`` that is a `TraceError`.
 
     With ``dynamic=True`` one length may vary, such as that of a batch: the function is recorded for two lengths, and
     from then on a program for another length is filled in, without a recording, where nothing but numbers changes.
 
-    ``backend="numba"`` compiles chains of elementwise operations over large arrays to machine code; it needs Numba.
+    ``backend="numba"`` compiles programs over small arrays as a whole to machine code, and chains of elementwise
+    operations over large ones; it needs Numba, and takes seconds for the first call.
     ``mode="reduce-overhead"`` lets a device start all kernels of a program with one command, as a CUDA graph does; on
     the CPU it changes nothing. ``"max-autotune"`` tries several forms of the code at the first call and keeps the
     quickest. ``options={"leave_out": ("fuse",)}`` leaves out passes, and ``{"keep_unused": True}`` lets a program take
@@ -266,7 +267,7 @@ class Compiled:
         for run in known:
             if found := run.why_not(tensors):
                 return str(found)
-        before, family = next(iter(self._runs)), self._family(key)
+        before, family = min(reversed(self._runs), key=lambda one: _apart(one, key)), self._family(key)
         return _difference(before, key) + (f"; {family.why}" if family is not None and family.why else "")
 
     def __reduce__(self) -> Any:
@@ -278,7 +279,7 @@ class Compiled:
             seen.append((self, trace))
 
     def __repr__(self) -> str:
-        return f"<compiled {_name(self._function)}, {len(self.ledger)} programs>"
+        return f"<compiled {_name(self._function)}, {plural(sum(one.recorded for one in self.ledger), 'program')}>"
 
 
 class _Broken:
@@ -359,6 +360,13 @@ def _objects(tree: Any) -> list[Any]:
 
 def _extra(args: Any, kwargs: Any) -> tuple[Any, ...]:
     return tuple(one for one in (*args, *kwargs.values()) if not isinstance(one, Tensor))
+
+
+def _apart(before: Any, now: Any) -> int:
+    """In how many places two keys differ."""
+    if isinstance(before, tuple) and isinstance(now, tuple) and len(before) == len(now):
+        return sum(map(_apart, before, now))
+    return int(before != now)
 
 
 def _difference(before: Any, now: Any) -> str:

@@ -9,8 +9,9 @@ nan: `tests/compiler/test_numba.py` tries them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,12 @@ from .passes import SYMBOLS
 LEAST = 1 << 13  # elements times equations: below, starting a kernel costs more than it saves
 MANY = 32  # equations: so many calls of NumPy take longer than a start, whatever the size
 
-_KINDS = {"float32": "f4", "float64": "f8", "int64": "i8", "int32": "i4", "bool": "b1", "uint8": "u1"}
+KINDS = {"float32": "f4", "float64": "f8", "int64": "i8", "int32": "i4", "bool": "b1", "uint8": "u1"}
 _FORMS = {
     "neg": "-{0}", "relu": "({0} if ({0} > {zero} or {0} != {0}) else {zero})", "where": "({1} if {0} else {2})",
     "maximum": "({0} if ({0} >= {1} or {0} != {0}) else {1})",
     "minimum": "({0} if ({0} <= {1} or {0} != {0}) else {1})",
-    "astype": "{0}", "abs": "abs({0})", "sqrt": "math.sqrt({0})", "floor": "math.floor({0})", "ceil": "math.ceil({0})",
+    "astype": "{0}", "abs": "abs({0})", "sqrt": "math.sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})",
     "exp": "exp_{kind}({0})", "log": "log_{kind}({0})", "tanh": "tanh_{kind}({0})", "sigmoid": "sigmoid_{kind}({0})",
     "sin": "math.sin({0})", "cos": "math.cos({0})", "expm1": "math.expm1({0})", "log1p": "math.log1p({0})",
     "invert": "not {0}",
@@ -52,7 +53,7 @@ def kernel(equation: Equation) -> Kernel | None:
     if found is None:
         return None
     source, views = found
-    return Kernel(_compiled(source), views, source)
+    return Kernel(machine_code(source), views, source)
 
 
 def _written(body: Program, shape: tuple[int, ...]) -> tuple[str, list[tuple[str, tuple[int, ...]]]] | None:
@@ -63,7 +64,7 @@ def _written(body: Program, shape: tuple[int, ...]) -> tuple[str, list[tuple[str
     views: list[tuple[str, tuple[int, ...]]] = []
     loads: list[str] = []
     for i, var in enumerate(body.inputs):
-        if var.dtype.name not in _KINDS:
+        if var.dtype.name not in KINDS:
             return None
         how = _seen(var.shape, shape)
         if how is None:
@@ -73,11 +74,11 @@ def _written(body: Program, shape: tuple[int, ...]) -> tuple[str, list[tuple[str
         loads.append(f"x{i} = a{i}{ {'whole': '[i, j]', 'row': '[j]', 'column': '[i]', 'number': '[0]'}[how] }")
     lines: list[str] = []
     for equation in body.equations:
-        text = _line(equation, names)
+        text = expression(equation, names)
         if text is None:
             return None
         names[equation.out] = f"t{equation.out.number}"
-        lines.append(f"t{equation.out.number} = {_KINDS[equation.out.dtype.name]}({text})")
+        lines.append(f"t{equation.out.number} = {KINDS[equation.out.dtype.name]}({text})")
     stores = [f"o{i}[i, j] = {names[var]}" for i, var in enumerate(body.outputs)]
     parameters = [*(f"a{i}" for i in range(len(body.inputs))), *(f"o{i}" for i in range(len(body.outputs)))]
     inner = "".join(f"            {line}\n" for line in (*loads, *lines, *stores))
@@ -98,13 +99,13 @@ def _seen(shape: tuple[int, ...], whole: tuple[int, ...]) -> str | None:
     return None
 
 
-def _line(equation: Equation, names: dict[Var, str]) -> str | None:
+def expression(equation: Equation, names: Mapping[Var, str]) -> str | None:
     """An equation as an expression of numbers; None where there is no form for it."""
     kinds = {arg.dtype.name for arg in equation.args if isinstance(arg, Var)} | {equation.out.dtype.name}
-    if not kinds <= set(_KINDS):
+    if not kinds <= set(KINDS):
         return None
     floats = [arg.dtype for arg in equation.args if isinstance(arg, Var) and arg.dtype.kind == "f"]
-    kind = _KINDS[(floats[0] if floats else equation.out.dtype).name]
+    kind = KINDS[(floats[0] if floats else equation.out.dtype).name]
     words = []
     for arg in equation.args[:1] if equation.name == "astype" else equation.args:
         if isinstance(arg, Var):
@@ -126,16 +127,40 @@ def _line(equation: Equation, names: dict[Var, str]) -> str | None:
     return form.format(*words, kind=kind, zero=f"{kind}(0)")
 
 
-_COMPILED: dict[str, Callable[..., None]] = {}
+_COMPILED: dict[tuple[str, bool], Callable[..., Any]] = {}
 
 
-def _compiled(source: str) -> Callable[..., None]:
-    """The function of this source as machine code, once for each source."""
-    if source not in _COMPILED:
-        namespace = dict(_words())
-        exec(compile(source, "<compiled kernel>", "exec"), namespace)
-        _COMPILED[source] = _numba().njit(error_model="numpy", nogil=True)(namespace["run"])
-    return _COMPILED[source]
+def machine_code(
+    source: str, rearranged: bool = False, jit: bool = True, names: Mapping[str, Any] | None = None, inner: bool = False
+) -> Callable[..., Any]:
+    """The function ``run`` of this source as machine code, once for each source.
+
+    With ``rearranged`` its sums may be taken in another order. It may call what ``names`` says, besides the words of
+    all loops. Without ``jit`` it stays Python. An ``inner`` one is called by machine code only.
+    """
+    if (source, rearranged) in _COMPILED and jit and names is None:
+        return _COMPILED[source, rearranged]
+    namespace = {**(words() if jit else _PLAIN), **(names or {})}
+    exec(compile(source, "<compiled kernel>", "exec"), namespace)
+    if not jit:
+        return _silent(namespace["run"])
+    settings: dict[str, Any] = {"fastmath": {"reassoc", "contract"}} if rearranged else {}
+    if inner:  # called by machine code only, so it needs no way in from Python
+        settings |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    found: Callable[..., Any] = _numba().njit(error_model="numpy", nogil=True, **settings)(namespace["run"])
+    if names is None:
+        _COMPILED[source, rearranged] = found
+    return found
+
+
+def _silent(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without NumPy's warnings, which machine code has none of."""
+
+    def silent(*arrays: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return run(*arrays)
+
+    return silent
 
 
 def _numba() -> Any:
@@ -149,7 +174,7 @@ def _numba() -> Any:
 
 
 @cache
-def _words() -> dict[str, Any]:
+def words() -> dict[str, Any]:
     """What the loops may call. Made when Numba is first needed, which takes a second to import."""
     numba: Any = _numba()
     from llvmlite import ir
@@ -238,10 +263,27 @@ def _words() -> dict[str, Any]:
         return (1.0 if x >= 0.0 or x != x else e) / (1.0 + e)
 
     return {
-        "math": math, "exp_f4": exp_f4, "log_f4": log_f4, "tanh_f4": tanh_f4, "sigmoid_f4": sigmoid_f4,
+        "math": math, "floor": np.floor, "ceil": np.ceil, "contiguous": np.ascontiguousarray,
+        "exp_f4": exp_f4, "log_f4": log_f4, "tanh_f4": tanh_f4, "sigmoid_f4": sigmoid_f4,
         "exp_f8": math.exp, "log_f8": _log_f8(inline), "tanh_f8": math.tanh, "sigmoid_f8": sigmoid_f8,
         "f4": f4, "f8": np.float64, "i8": np.int64, "i4": i4, "u1": np.uint8, "b1": bool,
     }  # fmt: skip
+
+
+def _sigmoid(x: Any) -> Any:
+    e = np.exp(-abs(x))
+    return (type(x)(1) if x >= 0 or x != x else e) / (1 + e)
+
+
+_PLAIN: dict[str, Any] = {  # the same words for loops that stay Python
+    "math": SimpleNamespace(
+        sqrt=np.sqrt, sin=np.sin, cos=np.cos, expm1=np.expm1, log1p=np.log1p, inf=math.inf, nan=math.nan
+    ),
+    "floor": np.floor, "ceil": np.ceil, "contiguous": np.ascontiguousarray, "f4": np.float32, "f8": np.float64,
+    "i8": np.int64, "i4": np.int32, "u1": np.uint8, "b1": bool,
+    **{f"{name}_{kind}": found for kind in ("f4", "f8")
+       for name, found in (("exp", np.exp), ("log", np.log), ("tanh", np.tanh), ("sigmoid", _sigmoid))},
+}  # fmt: skip
 
 
 def _log_f8(inline: Any) -> Any:

@@ -29,6 +29,7 @@ from .capture import Feed, Kept, Place, Script, Segment, is_hooked, share_memory
 from .cost import cost_of
 from .device_code import DeviceCode
 from .ir import Program, Var
+from .loops import loops
 from .numpy_code import STRIP, Code
 from .passes import fuse, fuse_rows, optimised, whole
 from .watch import Watched
@@ -300,8 +301,9 @@ class _Part:
                 places[i] = ("input", feeds.index(sink.target))
             elif sink.kind in ("write", "write gradient", "gradient"):
                 places[i] = ("given", i)
-        self.code = Code(program, places, options.backend == "numba", threads=options.threads, line_of=segment.line_of)
-        self.candidates = _candidates(self.code, segment.line_of) if options.mode == "max-autotune" else []
+        self.code = _coded(program, places, options, segment.line_of)
+        tried = options.mode == "max-autotune"
+        self.candidates = _candidates(program, places, options.threads, segment.line_of) if tried else []
         self.place = len(trace.codes)
         trace.codes.append(self.code)
         self.trace = trace
@@ -400,18 +402,26 @@ def _needed(segment: Segment, program: Program) -> tuple[Feed, ...]:
     return tuple(feed_of[var] for var in program.inputs)
 
 
-def _candidates(code: Code, line_of: Mapping[Var, Line]) -> list[Code]:
-    """The same program with strips of other lengths, and as machine code where Numba is installed."""
-    found = [
-        Code(code.program, code.into, code.numba, one, code.threads, line_of) for one in (STRIP // 4, STRIP, STRIP * 4)
+def _coded(program: Program, places: dict[int, tuple[str, int]], options: Options, line_of: Mapping[Var, Line]) -> Any:
+    """The program as loops, if Numba was asked for and they pay; else as calls of NumPy."""
+    found = loops(program, places, line_of) if options.backend == "numba" else None
+    return found or Code(program, places, options.backend == "numba", threads=options.threads, line_of=line_of)
+
+
+def _candidates(
+    program: Program, places: dict[int, tuple[str, int]], threads: int, line_of: Mapping[Var, Line]
+) -> list[Any]:
+    """The same program with strips of several lengths, and as machine code where Numba is installed."""
+    found: list[Any] = [
+        Code(program, places, strip=one, threads=threads, line_of=line_of) for one in (STRIP // 4, STRIP, STRIP * 4)
     ]
     if find_spec("numba") is not None:
-        found.append(Code(code.program, code.into, numba=True, line_of=line_of))
-    different = {one.source: one for one in found}
+        found += [Code(program, places, numba=True, line_of=line_of), loops(program, places, line_of)]
+    different = {one.source: one for one in found if one is not None}
     return list(different.values())
 
 
-def _quickest(candidates: list[Code], arrays: list[Any]) -> Code:
+def _quickest(candidates: list[Any], arrays: list[Any]) -> Any:
     """The one that takes the least time for these arrays, of which copies are made: some are written to."""
     if len(candidates) == 1:
         return candidates[0]

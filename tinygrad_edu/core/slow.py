@@ -201,6 +201,8 @@ def _signature(op: type[Op], operands: tuple[Any, ...], m: Modes, device: str | 
                 above.settle(o)
             array = o.array
             key += (array.__class__, array.dtype, array.ndim > 0)
+            if array.__class__ is not np.ndarray:
+                key.append(o.device)  # which differs for one class, as for values that are recorded
             tensors += 1
         elif o is None or kind in NUMBERS:
             key.append(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -68,14 +69,18 @@ def told(predicted: Any, run: Callable[[], object]) -> None:
     if not isinstance(predicted, (int, float)) or isinstance(predicted, bool):
         print("Predict first: put a number of milliseconds in place of the dots.")
         return
+    began = time.perf_counter()
     run()  # it is recorded here
+    first = time.perf_counter() - began
     found = measure(run, budget=SECONDS)
     print(f"predicted: {predicted:g} ms")
     print(f"measured: {found.text()}, median (middle half) of {len(found.times)} runs after a warm-up")
+    print(f"The first run, in which the program is made, took {seconds_text(first)}.")
     times = f"{found.median / ARITHMETIC:.0f} times the {seconds_text(ARITHMETIC)} computed for the arithmetic"
     print(f"That is still {times}: each operation is still a NumPy call.")
-    print(f"As machine code, instructions made for one processor, it took {seconds_text(machine_code())}")
-    print(f"(recorded on {when()}: AMD EPYC, backend='numba', which the course does not need).")
+    took, first = machine_code()
+    print(f"As machine code, instructions made for one processor, it took {seconds_text(took)}, the first run")
+    print(f"{seconds_text(first)} (recorded on {when()}: AMD EPYC, backend='numba', which the course does not need).")
 
 
 def crossing(guess: Any) -> None:
@@ -103,6 +108,9 @@ def crossing(guess: Any) -> None:
         cells = [f"{seconds_text(one):>{wide}}" for one, wide in zip(told, (8, 15, 8), strict=True)]
         print(f"{size:>9,}  {'  '.join(cells)}  {CHOICES[point.bound(found.peaks)]}")
     print(f"\nComputed from both: bytes take longer than a start from about {crossed(found.peaks)}.")
+    print("(Where one cost is not far larger, it is paid besides. A computed rate includes the fastest of these runs.)")
+    assert found.conditions is not None
+    print(f"medians of {plural(found.runs, 'run')} · {found.conditions.text()}")
 
 
 def beside(guess: Any) -> None:
