@@ -24,7 +24,7 @@ def test_it_is_closed_and_holds_pictures_and_text() -> None:
     made = answers(BroadcastLab((3, 1), (1, 4), predict=False), "1 < 2", twice="Twice?")
     found = made._repr_html_()
     assert found.startswith("<details><summary>Open this at the end") and found.endswith("</details>")
-    assert "<pre>1 &lt; 2</pre>" in found
+    assert ">1 &lt; 2</pre>" in found
     assert 'src="data:image/svg+xml;base64,' in found and "∂a" in found
     assert repr(made) == "1 answer, with reasons, in a fold"
     HTMLParser().feed(found)

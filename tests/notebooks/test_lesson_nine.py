@@ -258,7 +258,7 @@ def test_a_model_that_stays_in_evaluation() -> None:
     losses, accuracies = learned(never=True)
     assert losses[0] == learned()[0][0] and losses[1:] != learned()[0][1:]
     fake = Try("x", 0.005, (0.1,), 1000, tuple(losses), tuple(accuracies), 1000, 400)
-    assert "learn without dropout" in check("capstone", lines(fake)).words
+    assert "it learns without dropout" in check("capstone", lines(fake)).words
 
 
 # The ledger ---------------------------------------------------------------------------------------------------------
@@ -272,9 +272,9 @@ def test_a_ledger_shows_the_budget_and_what_each_change_did(mended: Try) -> None
     head, budget, first, second, last, about = (re.split(r"  +", line) for line in repr(ledger).splitlines())
     assert about[0].startswith("waiting: medians of 3 runs (least–most), slow versions run once; ")
     assert head == ["change", "accelerator (simulated)", "waiting for data (measured)", "memory at its peak (counted)",
-                    "loss", "right", "numbers"]  # fmt: skip
+                    "loss (computed)", "right (counted)", "numbers"]  # fmt: skip
     assert budget == ["budget", "7.00 ms", "1.20 s", "600 kB"]
-    assert first == ["as given", "500 ms", "2.50 s", "1.00 MB", "2.1000", "58%"]
+    assert first == ["as given", "500 ms", "2.50 s (1 run)", "1.00 MB", "2.1000", "58%"]
     assert second == ["one <call>", "50.0 ms (expected 30.0 ms)", "400 ms (300 ms–500 ms) ✓", "800 kB", "2.1000", "58%",
                       "as before"]  # fmt: skip
     assert last[-2:] == ["93%", "other"]

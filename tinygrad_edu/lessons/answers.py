@@ -28,6 +28,9 @@ class Answers:
         return f"<details><summary>{CLOSED}</summary>{''.join(parts)}</details>"
 
 
+_AS_IT_IS = "font-family:monospace;white-space:pre;word-break:normal;overflow-x:auto"  # in an exported page too
+
+
 def answers(*shown: Any, **questions: str) -> Answers:
     """A fold with the reasons of each question, by the name of its reason, and with ``shown``.
 
@@ -39,7 +42,7 @@ def answers(*shown: Any, **questions: str) -> Answers:
 def _picture(shown: Any) -> str:
     """Text, something recorded, or a widget as it is now."""
     if isinstance(shown, str):
-        return f"<pre>{html.escape(shown)}</pre>"
+        return f'<pre style="{_AS_IT_IS}">{html.escape(shown)}</pre>'
     return shown._repr_html_() if isinstance(shown, Recorded) else str(shown._still().still())
 
 

@@ -14,13 +14,13 @@ FEEDING: dict[str, str | dict[str, str]] = {
         "disk, the other can run.",
         "more than 10 times as long": "To take turns costs something, but not that much.",
     },
-    "workers_for_nothing": {
+    "from_memory": {
         "about a half": "There is nothing to share: the digits are in memory, and a batch is a slice.",
         "about as long": "“At worst they do not help”? Processes have to be started, and every batch travels.",
         "more than 10 times as long": "A batch from memory takes microseconds. **Starting two processes** and sending "
         "each batch takes far longer.",
     },
-    "same_noise": {
+    "eight_noises": {
         "8": "They would be, if all workers drew from one generator. Each has a copy of it.",
         "2": "Each worker has **a copy of the generator** and reads two images. The first ones get the same noise, and "
         "so do the second.",

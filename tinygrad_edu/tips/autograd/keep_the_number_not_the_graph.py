@@ -53,7 +53,7 @@ def alone(w: Tensor) -> Tensor:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     if seen.roots >= 4:
-        told = f"{seen.roots} losses were kept together with their graphs"
+        told = f"{seen.roots} single numbers were alive at once, with the graphs behind them"
         yield Sign(seen.total_line or seen.root_line, told, saves="memory that grows with every step")
 
 

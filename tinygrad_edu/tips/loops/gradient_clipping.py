@@ -57,9 +57,9 @@ def not_clipped(parameters: list[Tensor]) -> list[Any]:
 def applies(seen: Seen) -> Iterator[Sign]:
     for line, most in seen.read_in_step.items():
         if most >= max(3, seen.parameters) and seen.grads_read[seen.row(line)] >= most:
-            waited = spent(work for work in seen.works_at(line) if work.kind == "wait")
+            asked = spent(work for work in seen.works_at(line) if work.lane == "host")  # starts, copies and waits
             told = f"{most} numbers of gradients were read in a step, one by one"
-            yield Sign(line, told, waited or seen.seconds_at(line), virtual=bool(waited))
+            yield Sign(line, told, asked or seen.seconds_at(line), virtual=bool(asked))
 
 
 TIP = Tip(

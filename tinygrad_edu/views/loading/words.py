@@ -95,7 +95,7 @@ def why(state: LoadingState) -> str:
     if run is None or setting is None or state.outdated:
         if not state.setting.workers:
             return "The loop reads by itself, so it **trains only between two reads**."
-        return "A worker reads batches **while the loop trains**; whichever is slower sets the pace."
+        return "A worker reads the next batches **while the loop trains**."
     if not run.workers:
         return "Nobody reads while the loop trains, so the time of a batch and the time of a step **add up**."
     example = not (state.own or state.watched)
