@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,12 +24,13 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """One workload: the ratios, and why some contenders have none."""
+    """One workload: the ratios, why some contenders have none, and the seconds of each one's first steps."""
 
     workload: Workload
     baseline: str
     ratios: list[Ratio]
     absent: dict[str, str]
+    first: dict[str, float] = field(default_factory=dict)
 
 
 def agree(names: tuple[str, str], found: Numbers, wanted: Numbers, where: str) -> None:
@@ -74,10 +75,11 @@ def run(names: Iterable[str], groups: Collection[str], turns: int) -> list[Resul
             ready, absent = line_up(WORKLOADS[name], groups, stack)
             baseline = next((one for one in (*BASELINES, *ready) if one in ready), "nobody")
             ratios = harness.compare(ready, baseline, turns)
+            first = {name: worker.numbers.seconds for name, worker in ready.items()}
             for worker in ready.values():
                 if not worker.finite():
                     raise Mismatch(f"{worker.name}: the loss has run away while timed; use a lower learning rate")
-        results.append(Result(WORKLOADS[name], baseline, ratios, absent))
+        results.append(Result(WORKLOADS[name], baseline, ratios, absent, first))
         print(text(results[-1]), end="\n\n", flush=True)
     return results
 

@@ -38,7 +38,7 @@ def save(path: Path, results: Sequence[Result], turns: int, others: dict[str, st
     figures = [
         {"workload": result.workload.name, "title": result.workload.title, "baseline": result.baseline,
          "contender": ratio.name, "median": ratio.middle, "quartiles": [ratio.low, ratio.high],
-         "seconds": ratio.seconds}
+         "seconds": ratio.seconds, "first": result.first.get(ratio.name, 0.0)}
         for result in results for ratio in result.ratios
     ]  # fmt: skip
     absent = {result.workload.name: result.absent for result in results if result.absent}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from types import TracebackType
@@ -25,20 +26,23 @@ class Absent(Exception):
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the first steps gave: the value of each, and how far the state moved."""
+    """What the first steps gave: the value of each, how far the state moved, and the seconds that they took."""
 
     values: list[Any]
     moved: dict[str, Any]
+    seconds: float = 0.0
 
 
 def first_steps(running: Running, workload: Workload) -> Numbers:
     """Run the first steps and keep their numbers."""
     start, _ = workload.fresh()
     with running.scope():
+        begun = time.perf_counter()
         values = [running.read(running.step()) for _ in range(STEPS)]
+        seconds = time.perf_counter() - begun
         after = {name: running.read(value) for name, value in running.state().items()}
     moved = {name: array - start[name] if workload.kind == "train" else array for name, array in after.items()}
-    return Numbers(values, {} if workload.kind == "value" else moved)
+    return Numbers(values, {} if workload.kind == "value" else moved, seconds)
 
 
 def prepare(contender: Contender, workload: Workload) -> tuple[Running, Numbers]:

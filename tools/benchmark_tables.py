@@ -1,6 +1,6 @@
 """Write docs/benchmarks.md and the README's table of speed from docs/benchmarks.json, the record of a run:
 
-python -m benchmarks workloads paths memory imports --turns 15 --json docs/benchmarks.json
+python -m benchmarks workloads paths memory imports --turns 9 --json docs/benchmarks.json
 python -m benchmarks.tips --json docs/tip_times.json
 python tools/benchmark_tables.py
 
@@ -23,6 +23,7 @@ DEVICES = ROOT / "docs" / "devices.md"
 GPUS = "<!-- GPUs: written by tools/benchmark_tables.py -->", "<!-- end of GPUs -->"
 FIRST = "ours"  # the column whose quartiles the README shows
 SHORT = {"ours, guard off": "guard off", "ours, all exposed": "all exposed"}
+COMPILERS = ("ours, compiled", "ours, by Numba", "torch.compile", "jax.jit", "tinygrad JIT")
 NOT_IN_README = ("PyTorch eager", "ours, all exposed, guard off")
 
 
@@ -48,6 +49,17 @@ def table(record: dict[str, Any], columns: list[str], spread: tuple[str, ...]) -
     return lines
 
 
+def first_calls(record: dict[str, Any]) -> list[str]:
+    """A row for each workload: how long compilers take until they have compiled."""
+    cells = {(one["title"], one["contender"]): one["first"] for one in record["figures"]}
+    columns = [name for name in COMPILERS if any(name == contender for _, contender in cells)]
+    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for title in dict.fromkeys(figure["title"] for figure in record["figures"]):
+        row = [f"{cells[title, name]:.2f} s" if (title, name) in cells else "–" for name in columns]
+        lines.append(f"| {title} | {' | '.join(row)} |")
+    return lines
+
+
 def measured(record: dict[str, Any]) -> str:
     """When, on what and how."""
     return f"{record['date']}, {'. '.join(record['machine'])}. Medians of {record['turns']} turns."
@@ -65,7 +77,8 @@ def section(record: dict[str, Any]) -> str:
     more = f"At its peak, the chain on 4M elements takes {memory[1]} MiB more than NumPy by hand ({memory[2]} MiB by "
     more += f"tracemalloc's count); our limit is {memory[3]} MiB. `import tinygrad_edu` takes {ratio[1]} "
     more += f"[{ratio[2]}–{ratio[3]}] times as long as `import numpy`."
-    return "\n".join([*lines, "", measured(record), more])
+    first = "What compiling costs: the first three calls together, in a fresh process."
+    return "\n".join([*lines, "", measured(record), more, "", first, "", *first_calls(record)])
 
 
 def page(record: dict[str, Any]) -> str:

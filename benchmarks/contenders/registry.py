@@ -15,6 +15,7 @@ CONTENDERS = (
         "ours, all exposed, guard off", "ours", "tinygrad_edu", partial(torch_style.ours, exposed=True, guarded=False)
     ),
     Contender("ours, compiled", "ours", "tinygrad_edu", torch_style.ours_compiled),
+    Contender("ours, by Numba", "ours", "tinygrad_edu", torch_style.ours_by_numba),
     Contender("NumPy by hand", "numpy", "numpy", by_hand.make),
     Contender("PyTorch eager", "torch", "torch", torch_style.pytorch),
     Contender("torch.compile", "compile", "torch", torch_style.pytorch_compiled),

@@ -128,6 +128,16 @@ def pytorch(workload: Workload) -> Running:
     return running(torch, workload)
 
 
+def ours_by_numba(workload: Workload) -> Running:
+    """The same as machine code: whole programs over small arrays, and kernels over large ones."""
+    import numba  # noqa: F401  (one that is missing is reported)
+
+    import tinygrad_edu as tg
+
+    made = running(tg, workload)
+    return replace(made, step=tg.compile(made.step, fullgraph=True, backend="numba"))
+
+
 def pytorch_compiled(workload: Workload) -> Running:
     """PyTorch with the whole step compiled."""
     import torch

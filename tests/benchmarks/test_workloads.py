@@ -201,6 +201,8 @@ def test_the_command_line_writes_what_it_measured(
     names = [one.name for one in CONTENDERS if one.group in ("ours", "numpy")]
     assert [figure["contender"] for figure in record["figures"]] == names
     assert all(figure["median"] > 0 and figure["baseline"] == "ours" for figure in record["figures"])
+    first = {figure["contender"]: figure["first"] for figure in record["figures"]}
+    assert min(first.values()) > 0 and first["ours, compiled"] > first["ours"], "compiling takes a while"
     assert f"| | {' | '.join(names)} |" in capsys.readouterr().out
 
 

@@ -206,6 +206,25 @@ class TestFailures:
         with pytest.raises(WorkerError, match="they have been stopped"):
             workers.run(dist.get_rank)
 
+    @pytest.mark.slow
+    @pytest.mark.timeout(1800)  # 20 times 10 seconds on a quiet machine
+    def test_a_hundred_that_are_killed_leave_nothing(self) -> None:
+        before = children()
+
+        def pid(step: int) -> int:
+            return os.getpid()
+
+        for _ in range(20):
+            workers = dist.engines(5)
+            try:
+                for one in workers.run(pid, 1):
+                    os.kill(one, 9)
+                with pytest.raises(WorkerError):
+                    workers.run(pid, 1)
+            finally:
+                workers.stop()
+            assert children() <= before
+
 
 class TestArguments:
     def test_counts_and_clients(self, cluster: Any) -> None:

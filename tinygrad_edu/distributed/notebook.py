@@ -87,14 +87,17 @@ class Engines:
         self._refuse_if_gone()
         task = _task(function, args)
         secret, size = new_secret(), len(self._ids)
-        first = self._client[self._ids[0]].apply_async(in_engine.listen, size, self._host, secret, self._timeout)
+        first = self._ask(0, in_engine.listen, size, self._host, secret, self._timeout)
         port = _Wait({0: first}, size, self._interrupt).ended()[0]
-        calls = {
-            rank: self._client[one].apply_async(
-                in_engine.work, rank, size, (self._host, port), secret, self._timeout, task
-            )
-            for rank, one in enumerate(self._ids)
-        }
+        calls: dict[int, Any] = {}
+        try:
+            for rank in range(size):
+                calls[rank] = self._ask(
+                    rank, in_engine.work, rank, size, (self._host, port), secret, self._timeout, task
+                )
+        except WorkerError:
+            self._interrupt([*calls])  # they would wait for the others
+            raise
         found = _Wait(calls, size, self._interrupt).ended()
         return [pickle.loads(found[rank]).result for rank in range(size)]
 
@@ -103,6 +106,16 @@ class Engines:
         self._stopped = True
         if self._end is not None:
             self._end()
+
+    def _ask(self, rank: int, function: Callable[..., Any], *args: Any) -> Any:
+        """Let a worker call a function. Raises `WorkerError` where it has died since it was looked at last."""
+        from ipyparallel.error import NoEnginesRegistered
+
+        try:
+            return self._client[self._ids[rank]].apply_async(function, *args)
+        except (IndexError, NoEnginesRegistered):
+            self._refuse_if_gone()
+            raise
 
     def _interrupt(self, ranks: list[int]) -> None:
         alive = [self._ids[rank] for rank in ranks if self._ids[rank] in self._client.ids]
