@@ -305,6 +305,16 @@ def test_what_is_no_version_is_refused(change: Any, train: Any, told: str) -> No
     assert not ledger.tries
 
 
+def test_an_expectation_is_a_number_and_old_numbers_are_named(mended: Try) -> None:
+    ledger = Ledger()
+    with pytest.raises(ArgumentError, match="an expectation of '7 ms'"):
+        ledger.add("x", script(), "7 ms")  # type: ignore[arg-type]
+    assert not ledger.tries
+    other = replace(mended, losses=tuple(2 * loss for loss in mended.losses))
+    ledger.tries = [mended, other, mended]
+    assert [row[-1] for row in ledger.rows()] == ["", "", "other", "as in line 1"]
+
+
 def test_reading_without_a_loader_counts_as_waiting() -> None:
     def by_hand(images: Any, new_images: Any) -> Any:
         for i in range(50):

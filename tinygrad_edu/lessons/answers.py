@@ -28,7 +28,9 @@ class Answers:
         return f"<details><summary>{CLOSED}</summary>{''.join(parts)}</details>"
 
 
-_AS_IT_IS = "font-family:monospace;white-space:pre;word-break:normal;overflow-x:auto"  # in an exported page too
+_AS_IT_IS = (
+    "font-family:monospace;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"  # in an exported page too
+)
 
 
 def answers(*shown: Any, **questions: str) -> Answers:

@@ -158,7 +158,7 @@ def _not_as_it_should_be(last: Try) -> str:
         )
     told = ", ".join(f"{loss:.4f}" for loss in last.losses)
     told = f"its losses, {told}, are those of no program known here. In which line of the ledger did they change?"
-    return f"{told} And are the batches still those of 32 images, in order?"
+    return f"{told} Are the batches, the clipping, the rate, the dropout and the order of random numbers as given?"
 
 
 def _not_what_the_model_does(last: Try) -> str:

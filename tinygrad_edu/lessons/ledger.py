@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import accelerator, sim
-from ..common.wording import bytes_text, seconds_text
+from ..common.wording import bytes_text, seconds_text, shown
 from ..data.timeline import passes
 from ..errors import ArgumentError
 from ..observe.machine import conditions
@@ -91,6 +91,9 @@ class Ledger:
         """
         if not isinstance(change, str) or not change.strip():
             raise ArgumentError(f"a change called {change!r}", "it is noted in words", "say what you changed")
+        if expected is not None and (isinstance(expected, bool) or not isinstance(expected, (int, float))):
+            told, why = f"an expectation of {shown(expected, 40)}", "it is a number of milliseconds"
+            raise ArgumentError(told, why, "write it without a unit, such as expected = 6.5")
         if self.tries and self.tries[-1].change == change:
             self.tries.pop()
         tried = _tried(change, train)
@@ -122,7 +125,9 @@ class Ledger:
             if one.expected is not None:
                 kept[0] += f" (expected {seconds_text(one.expected)})"
             before = self.tries[place - 1] if place else None
-            numbers = "" if before is None else "as before" if same(before, one) else "other"
+            again = next((n for n, old in enumerate(self.tries[:place], 1) if same(old, one)), 0)
+            numbers = "as before" if before and same(before, one) else f"as in line {again}" if again else "other"
+            numbers = numbers if before else ""
             rows.append((one.change, *kept, f"{one.losses[-1]:.4f}", f"{one.accuracy:.0%}", numbers))
         return rows
 
