@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import random
+import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
@@ -45,6 +47,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         random.Random(f"{SEED} {name}").shuffle(found)
         for item in found[max(1, round(share * len(found))) :]:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def widgets_are_closed() -> Iterator[None]:
+    """Widgets live until they are closed: what the tests of a file made goes with it, and the tensors that it holds.
+
+    Those that have a stand-in for the way to the browser are only forgotten.
+    """
+    before = set(_widgets())
+    yield
+    made = _widgets()
+    for key in set(made) - before:
+        from comm.base_comm import BaseComm
+
+        one = made.pop(key)
+        if isinstance(one.comm, BaseComm):
+            one.close()
+        del one
+    gc.collect()
+
+
+def _widgets() -> dict[str, Any]:
+    """All that live, in a program that knows of widgets."""
+    module = sys.modules.get("ipywidgets.widgets.widget")
+    return {} if module is None else module._instances
 
 
 @pytest.fixture

@@ -240,6 +240,25 @@ def test_few_calls_and_large_arrays_do_not_pay(monkeypatch: pytest.MonkeyPatch) 
     assert loops(program_of(lambda x: ((x * 2).sin() + x.cos() * x.exp() - x.tanh() + x.abs()) * 3, large), {}) is None
 
 
+def test_a_program_of_very_many_loops_is_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tg.randn(3, 4)
+    program = program_of(lambda x: (x @ x.T).sum(0) + (x * 2).sum(1), x)
+    assert loops(program, {}, jit=False) is not None
+    monkeypatch.setattr(module, "MOST_NESTS", 2)
+    assert loops(program, {}, jit=False) is None
+
+
+def test_a_length_that_is_filled_in_compiles_no_machine_code(in_python: list[Any]) -> None:
+    def f(x: Any) -> Any:
+        return ((x * 2).sin() + x.cos()).sum()
+
+    fast = compile(f, fullgraph=True, dynamic=True, backend="numba")
+    for length in (5, 7, 9, 11):
+        x = tg.randn(length)
+        same(fast(x).array, f(x).array)
+    assert [type(code) is Loops for one in fast.ledger for code in one.codes] == [True, True, False, False]
+
+
 def test_an_index_beyond_is_numpys_error_and_nothing_is_written() -> None:
     x, index = tg.randn(4, 3), tg.tensor([0, 3])
     program = program_of(lambda x, index: x[index] * 2, x, index)

@@ -257,8 +257,10 @@ def test_numbers_of_no_known_program_and_a_model_that_is_another(mended: Try) ->
 def test_a_model_that_stays_in_evaluation() -> None:
     losses, accuracies = learned(never=True)
     assert losses[0] == learned()[0][0] and losses[1:] != learned()[0][1:]
-    fake = Try("x", 0.005, (0.1,), 1000, tuple(losses), tuple(accuracies), 1000, 400)
-    assert "it learns without dropout" in check("capstone", lines(fake)).words
+    for more in ({}, {"by_batch": True}, {"softmax": True}):
+        losses, accuracies = learned(never=True, **more)
+        fake = Try("x", 0.005, (0.1,), 1000, tuple(losses), tuple(accuracies), 1000, 400)
+        assert "it learns without dropout" in check("capstone", lines(fake)).words
 
 
 # The ledger ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from types import NoneType
 from typing import Any
 
@@ -52,7 +53,8 @@ def compile(
     from then on a program for another length is filled in, without a recording, where nothing but numbers changes.
 
     ``backend="numba"`` compiles programs over small arrays as a whole to machine code, and chains of elementwise
-    operations over large ones; it needs Numba, and takes seconds for the first call.
+    operations over large ones; it needs Numba, and takes seconds for the first call. What ``dynamic`` fills in runs by
+    NumPy.
     ``mode="reduce-overhead"`` lets a device start all kernels of a program with one command, as a CUDA graph does; on
     the CPU it changes nothing. ``"max-autotune"`` tries several forms of the code at the first call and keeps the
     quickest. ``options={"leave_out": ("fuse",)}`` leaves out passes, and ``{"keep_unused": True}`` lets a program take
@@ -249,7 +251,8 @@ class Compiled:
         script, form = found
         why = f"filled in, from those for {form.roots[0]} and {form.roots[1]}"
         trace = Trace(", ".join(map(_signature, tensors)), why, 0.0, origin=form.run.trace)
-        run = Run(script, trace, form.run.watched, self._options)
+        by_numpy = replace(self._options, backend="numpy")  # machine code would take seconds for each length
+        run = Run(script, trace, form.run.watched, by_numpy)
         if not run.holds(tensors):
             return None
         trace.seconds = time.perf_counter() - start

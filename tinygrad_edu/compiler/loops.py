@@ -28,6 +28,7 @@ from .source import Origin, named
 LEAST_CALLS = 8  # of NumPy: fewer cost little more than the call of the loops itself
 MOST_ADDED = 1 << 17  # multiplications in a product: more are quicker by the library for matrices
 MOST_ELEMENTS = 1 << 14  # of an equation, on average: NumPy's calls are a small part of more
+MOST_NESTS = 100  # of loops, which take a fifth of a second each to compile
 COMPARED = 8  # pairs of arrays in a nest: LLVM gives up computing several numbers at once where there are more
 LOOKED_AT = 24  # operations
 AHEAD = 4  # rows of a product that are added up at once
@@ -369,6 +370,8 @@ class _Writer:
         parts = [f"{name} = {name}_[{name}_start : {name}_start + {place.span}]" for name, place in places.items()]
         text = _function("run", [f"{name}_, {name}_start" for name in places], [*parts, *lines])
         name, _ = self.nests.setdefault(text, (f"loop{len(self.nests)}", rearranged))
+        if len(self.nests) > MOST_NESTS:
+            raise NoLoop("too many loops to compile")
         number = self.kinds.setdefault((name, *(place.memory for place in places.values())), len(self.kinds))
         self.steps.append([number, *(place.lowest for place in places.values())])
         self.lines.append(f"    {name}({', '.join(f'{p.memory}[{p.lowest}:]' for p in places.values())})")

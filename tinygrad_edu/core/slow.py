@@ -200,9 +200,8 @@ def _signature(op: type[Op], operands: tuple[Any, ...], m: Modes, device: str | 
             if o.node is not None and o.node.op is None:  # a leaf, or a view whose base was written since
                 above.settle(o)
             array = o.array
-            key += (array.__class__, array.dtype, array.ndim > 0)
-            if array.__class__ is not np.ndarray:
-                key.append(o.device)  # which differs for one class, as for values that are recorded
+            # Values that are recorded are of one class, wherever the tensors are that they stand for.
+            key += (array.__class__, array.dtype, array.ndim > 0, None if array.__class__ is np.ndarray else o.device)
             tensors += 1
         elif o is None or kind in NUMBERS:
             key.append(kind)

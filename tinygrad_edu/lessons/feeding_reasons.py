@@ -43,6 +43,6 @@ FEEDING: dict[str, str | dict[str, str]] = {
     "one_lock": "A thread that **waits for a disk holds no lock**, nor does NumPy's sort. A loop in Python holds it, "
     "even against the training loop.",
     "copies_of_state": "Its **seed must differ from worker to worker**: a copy of a generator draws the same numbers.",
-    "other_numbers": "Each change **should leave the numbers as they are**, up to rounding. If one does not, it draws "
-    "other random numbers, is a mistake, or mends one.",
+    "other_numbers": "Each change **should leave the numbers as they are**, up to rounding. Else it is a mistake, "
+    "mends one, or draws other random numbers.",
 }
