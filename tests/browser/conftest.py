@@ -206,13 +206,14 @@ WITHIN = """([script, argument, seconds]) => {
     const stuck = () => {
         const notebook = window.jupyterapp.shell.currentWidget;
         const kernel = notebook?.context?.sessionContext?.session?.kernel;
-        const cells = notebook?.content?.model?.toJSON().cells.filter(cell => cell.cell_type === "code") ?? [];
+        const cells = notebook?.content?.model?.toJSON?.().cells?.filter(cell => cell.cell_type === "code") ?? [];
         const done = cells.filter(cell => cell.execution_count).length;
         return new Error(`after ${seconds} s: ${notebook?.context?.path}, kernel ${kernel?.status}, `
             + `connection ${kernel?.connectionStatus}, ${done} of ${cells.length} cells done`);
     };
-    const late = new Promise((_, fail) => setTimeout(() => fail(stuck()), 1000 * seconds));
-    return Promise.race([eval(script)(argument), late]);
+    let timer;
+    const late = new Promise((_, fail) => { timer = setTimeout(() => fail(stuck()), 1000 * seconds); });
+    return Promise.race([eval(script)(argument), late]).finally(() => clearTimeout(timer));
 }"""
 
 
