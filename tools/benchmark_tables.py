@@ -100,9 +100,9 @@ def tip_times() -> tuple[str, str, str]:
     sys.path.insert(0, str(ROOT))
     from benchmarks.tips import text
 
-    how = "Every tip that the clock can tell on the CPU, as a learner runs it: A is the slow way, B the fast one. Counts\n"
-    how += "(bytes, copies, operations, nodes) are the same everywhere, and the tests check them; these times hold for one\n"
-    how += "machine only."
+    how = "Every tip that the clock can tell on the CPU, as a learner runs it: A is the slow way, B the fast one.\n"
+    how += "Counts (bytes, copies, operations, nodes) are the same everywhere, and the tests check them; these times hold\n"
+    how += "for one machine only."
     return "## Tips", how, text(json.loads(TIPS.read_text(encoding="utf-8")))
 
 
