@@ -101,8 +101,8 @@ def tip_times() -> tuple[str, str, str]:
     from benchmarks.tips import text
 
     how = "Every tip that the clock can tell on the CPU, as a learner runs it: A is the slow way, B the fast one.\n"
-    how += "Counts (bytes, copies, operations, nodes) are the same everywhere, and the tests check them; these times hold\n"
-    how += "for one machine only."
+    how += "Counts (bytes, copies, operations, nodes) are the same everywhere, and the tests check them; these times\n"
+    how += "hold for one machine only."
     return "## Tips", how, text(json.loads(TIPS.read_text(encoding="utf-8")))
 
 
