@@ -57,14 +57,13 @@ def widgets_are_closed() -> Iterator[None]:
     """
     before = set(_widgets())
     yield
-    made = _widgets()
-    for key in set(made) - before:
+    alive = _widgets()
+    if made := set(alive) - before:
         from comm.base_comm import BaseComm
 
-        one = made.pop(key)
-        if isinstance(one.comm, BaseComm):
-            one.close()
-        del one
+        for one in map(alive.pop, made):
+            if isinstance(one.comm, BaseComm):
+                one.close()
     gc.collect()
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import tinygrad_edu as tg
-from tests.compiler.test_random_programs import CHOICES, INPUTS, Choice, agree, leaves, play, same
+from tests.compiler.test_random_programs import CHOICES, INPUTS, Choice, check_outside, check_step, leaves, play, same
 from tinygrad_edu.compiler import compile, interpret, optimised, running, trace
 from tinygrad_edu.compiler import loops as module
 from tinygrad_edu.compiler.capture import Segment, capture
@@ -69,39 +69,13 @@ def test_random_programs_mean_the_same(choices: list[Choice], inputs: Any) -> No
 @given(choices=CHOICES, inputs=INPUTS)
 @settings(max_examples=200, deadline=None)
 def test_forward_and_backward_outside(in_python: list[Any], choices: list[Choice], inputs: Any) -> None:
-    def function(*tensors: Any) -> Any:
-        return tuple(play(choices, list(tensors)))
-
-    fast = compile(function, fullgraph=True, backend="numba")
-    for seed in (0, 1):
-        ours, theirs = leaves(inputs, seed), leaves(inputs, seed)
-        agree(fast(*ours), function(*theirs), ours, theirs)
+    check_outside(choices, inputs, backend="numba")
 
 
 @given(choices=CHOICES, inputs=INPUTS)
 @settings(max_examples=300, deadline=None)
 def test_a_whole_step_that_writes_its_weights(in_python: list[Any], choices: list[Choice], inputs: Any) -> None:
-    def step_of(tensors: list[Any]) -> Any:
-        def step() -> Any:
-            values = play(choices, tensors)
-            loss = sum((v * v).mean() for v in values) + sum(t.sum() for t in tensors)
-            if loss.requires_grad:
-                loss.backward()
-            with tg.no_grad():
-                for t in tensors:
-                    if t.grad is not None:
-                        t.sub_(t.grad.clamp(-1, 1), alpha=0.01)
-                        t.grad = None
-            return loss.detach()
-
-        return step
-
-    ours, theirs = leaves(inputs, 0), leaves(inputs, 0)
-    fast, slow = compile(step_of(ours), fullgraph=True, backend="numba"), step_of(theirs)
-    for _ in range(3):
-        same(fast().array, slow().array)
-        for x, y in zip(ours, theirs, strict=True):
-            same(x.detach().array, y.detach().array)
+    check_step(choices, inputs, backend="numba")
 
 
 def test_most_random_programs_have_loops(in_python: list[Any]) -> None:
@@ -117,12 +91,7 @@ def test_most_random_programs_have_loops(in_python: list[Any]) -> None:
 @given(choices=CHOICES, inputs=INPUTS)
 @settings(max_examples=6, deadline=None)
 def test_machine_code_of_random_programs(choices: list[Choice], inputs: Any) -> None:
-    def function(*tensors: Any) -> Any:
-        return tuple(play(choices, list(tensors)))
-
-    fast = compile(function, fullgraph=True, backend="numba")
-    ours, theirs = leaves(inputs, 0), leaves(inputs, 0)
-    agree(fast(*ours), function(*theirs), ours, theirs)
+    check_outside(choices, inputs, seeds=(0,), backend="numba")
 
 
 def classifier() -> tuple[Any, Any]:

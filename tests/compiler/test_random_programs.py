@@ -126,24 +126,20 @@ def agree(found: Any, expected: Any, ours: list[Any], theirs: list[Any]) -> None
             same(x.grad.cpu().array, y.grad.array)
 
 
-@given(choices=CHOICES, inputs=INPUTS, left_out=st.sets(st.sampled_from(sorted(PASSES))))
-@settings(max_examples=400, deadline=None)
-def test_forward_and_backward_outside(choices: list[Choice], inputs: Any, left_out: set[str]) -> None:
-    """A function of tensors: its values, and the gradients that its results pass on."""
+def check_outside(choices: list[Choice], inputs: Any, seeds: tuple[int, ...] = (0, 1), **options: Any) -> None:
+    """A function of tensors: its values, and the gradients that its results pass on, compiled with these options."""
 
     def function(*tensors: Any) -> Any:
         return tuple(play(choices, list(tensors)))
 
-    fast = compile(function, fullgraph=True, options={"leave_out": tuple(left_out)})
-    for seed in (0, 1):
+    fast = compile(function, fullgraph=True, **options)
+    for seed in seeds:
         ours, theirs = leaves(inputs, seed), leaves(inputs, seed)
         agree(fast(*ours), function(*theirs), ours, theirs)
 
 
-@given(choices=CHOICES, inputs=INPUTS)
-@settings(max_examples=300, deadline=None)
-def test_a_whole_step_that_writes_its_weights(choices: list[Choice], inputs: Any) -> None:
-    """Forward, backward, and weights that are moved in place, several times over."""
+def check_step(choices: list[Choice], inputs: Any, **options: Any) -> None:
+    """Forward, backward, and weights that are moved in place, several times over, compiled with these options."""
 
     def step_of(tensors: list[Any]) -> Any:
         def step() -> Any:
@@ -161,11 +157,23 @@ def test_a_whole_step_that_writes_its_weights(choices: list[Choice], inputs: Any
         return step
 
     ours, theirs = leaves(inputs, 0), leaves(inputs, 0)
-    fast, slow = compile(step_of(ours), fullgraph=True), step_of(theirs)
+    fast, slow = compile(step_of(ours), fullgraph=True, **options), step_of(theirs)
     for _ in range(3):
         same(fast().array, slow().array)
         for x, y in zip(ours, theirs, strict=True):
             same(x.detach().array, y.detach().array)
+
+
+@given(choices=CHOICES, inputs=INPUTS, left_out=st.sets(st.sampled_from(sorted(PASSES))))
+@settings(max_examples=400, deadline=None)
+def test_forward_and_backward_outside(choices: list[Choice], inputs: Any, left_out: set[str]) -> None:
+    check_outside(choices, inputs, options={"leave_out": tuple(left_out)})
+
+
+@given(choices=CHOICES, inputs=INPUTS)
+@settings(max_examples=300, deadline=None)
+def test_a_whole_step_that_writes_its_weights(choices: list[Choice], inputs: Any) -> None:
+    check_step(choices, inputs)
 
 
 @given(choices=CHOICES, inputs=INPUTS)

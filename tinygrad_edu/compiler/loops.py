@@ -8,7 +8,7 @@ as a sort, leaves the whole program to `numpy_code`: `loops` gives None.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -20,7 +20,7 @@ from ..common.lines import Line
 from .cost import calls_of
 from .interpret import function_of
 from .ir import Equation, Program, Var, variables
-from .numba_code import KINDS, expression, machine_code
+from .numba_code import FORMS, KINDS, expression, machine_code
 from .numpy_code import Code
 from .passes import ELEMENTWISE, FILLED, REDUCTIONS, VIEWS, roots
 from .source import Origin, named
@@ -32,10 +32,7 @@ MOST_NESTS = 100  # of loops, which take a fifth of a second each to compile
 COMPARED = 8  # pairs of arrays in a nest: LLVM gives up computing several numbers at once where there are more
 LOOKED_AT = 24  # operations
 AHEAD = 4  # rows of a product that are added up at once
-_COMBINED = {
-    "sum": "{0} + {1}", "prod": "{0} * {1}", "amax": "({0} if ({0} >= {1} or {0} != {0}) else {1})",
-    "amin": "({0} if ({0} <= {1} or {0} != {0}) else {1})",
-}  # fmt: skip
+_COMBINED = {"sum": "{0} + {1}", "prod": "{0} * {1}", "amax": FORMS["maximum"], "amin": FORMS["minimum"]}
 
 
 class NoLoop(Exception):
@@ -60,6 +57,11 @@ class Place:
     def lowest(self) -> int:
         """Its first element in memory."""
         return self.offset + sum(min(0, (n - 1) * step) for n, step in zip(self.shape, self.strides, strict=True))
+
+    @property
+    def start(self) -> int:
+        """How far from there its first index lies."""
+        return self.offset - self.lowest
 
     @property
     def span(self) -> int:
@@ -323,7 +325,7 @@ class _Writer:
     def _elementwise(self, equations: Sequence[Equation], targets: Mapping[Var, Place]) -> None:
         """Operations on each element, in nests of loops with few enough arrays for LLVM to compute several numbers at
         once. What a later nest reads lies in memory until the last has read it."""
-        equations = [Equation(one.outs, one.name, tuple(map(self._var, _values(one)))) for one in equations]
+        equations = [Equation(one.outs, one.name, tuple(map(self._var, one.args))) for one in equations]
         last = {var: i for i, one in enumerate(equations) for var in variables(one.args)}
         start, between = 0, list[Var]()
         while start < len(equations):
@@ -401,9 +403,9 @@ class _Writer:
         kept = [i for i in range(rank) if i not in gone]
         kind, to = _kind(out.dtype), self._make(out)
         start = {"sum": "0", "prod": "1"}.get(name) or _limit(out.dtype, name)
-        flat = dict(zip(kept, _row_by_row(tuple(place.shape[i] for i in kept)), strict=True))
-        read = f"a0[{_index(place, range(rank))}]"
-        cell = f"o0[{' + '.join(['0', *(f'i{i} * {step}' for i, step in flat.items())])}]"
+        flat = _row_by_row(tuple(place.shape[i] for i in kept))
+        read = f"a0[{_at(place)}]"
+        cell = f"o0[{_sum(0, _numbers(kept), flat)}]"
         outer, inner = ([f"for i{i} in range({place.shape[i]}):" for i in axes] for axes in (kept, gone))
         if not kept or not gone or min(abs(place.strides[i]) for i in gone) <= min(abs(place.strides[i]) for i in kept):
             wide = "f8" if kind == "f4" and name == "sum" else kind
@@ -436,11 +438,7 @@ class _Writer:
 
         def cell(name: str, place: Place, *last: str) -> str:
             steps = place.stretched((*batch, *place.shape[-2:]))
-            terms = [
-                f"{word} * {step}"
-                for word, step in zip((*(f"b{i}" for i in range(len(batch))), *last), steps, strict=True)
-            ]
-            return f"{name}[{' + '.join([str(place.offset - place.lowest), *terms])}]"
+            return f"{name}[{_sum(place.start, (*(f'b{i}' for i in range(len(batch))), *last), steps)}]"
 
         goal, down = cell("o0", to, "i", "j"), [f"for j in range({columns}):"]
         products = [f"x{n} * {cell('a1', second, f'(k + {n})', 'j')}" for n in range(AHEAD)]
@@ -473,19 +471,13 @@ class _Writer:
             word = str(one)
             if isinstance(one, Var):
                 place = self.place[one]
-                word = f"p{arrays.index(one)}[{_index(place, range(len(shape)), place.stretched(shape))}]"
+                word = f"p{arrays.index(one)}[{_at(place, place.stretched(shape))}]"
             size = x.shape[k]
             lines += [f"k{k} = {word}", f"if k{k} < 0:", f"    k{k} += {size}", f"if k{k} < 0 or k{k} >= {size}:",
                       "    raise IndexError('an index is out of bounds')"]  # fmt: skip
-        rest = x.shape[len(parts) :]
-        terms = [f"k{k} * {step}" for k, step in enumerate(x.strides[: len(parts)])]
-        terms += [f"i{len(shape) + i} * {step}" for i, step in enumerate(x.strides[len(parts) :])]
-        return (
-            lines,
-            [self.place[one] for one in arrays],
-            (*shape, *rest),
-            " + ".join([str(x.offset - x.lowest), *terms]),
-        )
+        whole = (*shape, *x.shape[len(parts) :])
+        words = [*(f"k{k}" for k in range(len(parts))), *_numbers(range(len(shape), len(whole)))]
+        return lines, [self.place[one] for one in arrays], whole, _sum(x.start, words, x.strides)
 
     def _do_getitem(self, equation: Equation) -> None:
         place, out = self._at(equation.args[0]), equation.out
@@ -493,9 +485,8 @@ class _Writer:
         if out.shape != shape:
             raise NoLoop("an index of several kinds")
         to = self._make(out)
-        loops_ = [f"for i{i} in range({n}):" for i, n in enumerate(shape)]
-        copy = f"o0[{_index(to, range(len(shape)))}] = a0[{at}]"
-        self._step(_nested(loops_, [*lines, copy]), p=arrays, a=[place], o=[to])
+        copy = f"o0[{_at(to)}] = a0[{at}]"
+        self._step(_nested(_heads(shape), [*lines, copy]), p=arrays, a=[place], o=[to])
 
     def _do_put(self, equation: Equation) -> None:
         """A copy of the first operand with other values at an index."""
@@ -519,7 +510,7 @@ class _Writer:
             if found is None:
                 raise NoLoop("an index")
             lines, arrays, shape = list[str](), list[Place](), found.shape
-            at = " + ".join([str(found.offset - to.lowest), *(f"i{i} * {s}" for i, s in enumerate(found.strides))])
+            at = _sum(found.offset - to.lowest, _numbers(range(len(shape))), found.strides)
         else:
             lines, arrays, shape, at = self._indices(to, index)
         word, given = repr(values), list[Place]()
@@ -527,10 +518,9 @@ class _Writer:
             place = self.place[values]
             if len(place.shape) > len(shape):
                 raise NoLoop("values with more axes than there is room for")
-            word, given = f"a0[{_index(place, range(len(shape)), place.stretched(shape))}]", [place]
+            word, given = f"a0[{_at(place, place.stretched(shape))}]", [place]
         sum_ = f"{kind}(o0[{at}] + {word})" if added else f"{kind}({word})"
-        loops_ = [f"for i{i} in range({n}):" for i, n in enumerate(shape)]
-        self._step(_nested(loops_, [*lines, f"o0[{at}] = {sum_}"]), p=arrays, a=given, o=[to])
+        self._step(_nested(_heads(shape), [*lines, f"o0[{at}] = {sum_}"]), p=arrays, a=given, o=[to])
 
     def _do_concatenate(self, equation: Equation) -> None:
         (parts, axis), out = equation.args[:2], equation.out
@@ -557,12 +547,11 @@ class _Nest:
 
     def index(self, i: int, place: Place) -> str:
         """Where the i-th array is read or written, from the first of its elements in memory."""
-        terms = [f"i{k} * {steps[i]}" for k, (_, steps) in enumerate(self.axes) if steps[i]]
-        return " + ".join([str(place.offset - place.lowest), *terms])
+        return _sum(place.start, _numbers(range(len(self.axes))), [steps[i] for _, steps in self.axes])
 
     def text(self, lines: list[str]) -> list[str]:
         """The lines in these loops."""
-        return _nested([f"for i{k} in range({n}):" for k, (n, _) in enumerate(self.axes)], lines)
+        return _nested(_heads([n for n, _ in self.axes]), lines)
 
 
 def _nested(heads: Sequence[str], lines: Sequence[str]) -> list[str]:
@@ -604,12 +593,24 @@ def _limit(dtype: np.dtype[Any], name: str) -> str:
     return str(known.min if name == "amax" else known.max)
 
 
-def _index(place: Place, axes: Sequence[int], strides: Sequence[int] | None = None) -> str:
+def _heads(shape: Sequence[int]) -> list[str]:
+    """Loops over a shape, by numbers i0, i1 and so on."""
+    return [f"for i{i} in range({n}):" for i, n in enumerate(shape)]
+
+
+def _numbers(axes: Iterable[int]) -> list[str]:
+    return [f"i{i}" for i in axes]
+
+
+def _sum(start: int, words: Sequence[str], steps: Sequence[int]) -> str:
+    """Where an element is, so many steps from a start for each number; those that do not move are left out."""
+    return " + ".join([str(start), *(f"{word} * {step}" for word, step in zip(words, steps, strict=True) if step)])
+
+
+def _at(place: Place, strides: Sequence[int] | None = None) -> str:
     """Where an element is, from the lowest one on, for numbers i0, i1 and so on."""
     steps = place.strides if strides is None else strides
-    return " + ".join(
-        [str(place.offset - place.lowest), *(f"i{i} * {step}" for i, step in zip(axes, steps, strict=True))]
-    )
+    return _sum(place.start, _numbers(range(len(steps))), steps)
 
 
 def _compared(equations: Sequence[Equation], targets: Mapping[Var, Place], last: Mapping[Var, int], end: int) -> int:
@@ -622,9 +623,6 @@ def _compared(equations: Sequence[Equation], targets: Mapping[Var, Place], last:
 
 def _text(equation: Equation, names: Mapping[Var, str]) -> str:
     """What one operation computes."""
-    if equation.name == "copy":
-        (arg,) = equation.args
-        return names[arg] if isinstance(arg, Var) else repr(arg)
     found = expression(equation, names)
     if found is None:
         raise NoLoop(equation.name)
@@ -634,11 +632,6 @@ def _text(equation: Equation, names: Mapping[Var, str]) -> str:
 def _copy(var: Var) -> Equation:
     """An equation that only copies."""
     return Equation((Var(-1_000_000 - var.number, var.shape, var.dtype),), "copy", (var,))
-
-
-def _values(equation: Equation) -> tuple[Any, ...]:
-    """The arguments that are values: the dtype of a conversion is that of the result."""
-    return equation.args[:1] if equation.name in ("astype", "copy") else equation.args
 
 
 def _matrix(place: Place, axis: int) -> Place:

@@ -24,14 +24,14 @@ LEAST = 1 << 13  # elements times equations: below, starting a kernel costs more
 MANY = 32  # equations: so many calls of NumPy take longer than a start, whatever the size
 
 KINDS = {"float32": "f4", "float64": "f8", "int64": "i8", "int32": "i4", "bool": "b1", "uint8": "u1"}
-_FORMS = {
+FORMS = {
     "neg": "-{0}", "relu": "({0} if ({0} > {zero} or {0} != {0}) else {zero})", "where": "({1} if {0} else {2})",
     "maximum": "({0} if ({0} >= {1} or {0} != {0}) else {1})",
     "minimum": "({0} if ({0} <= {1} or {0} != {0}) else {1})",
     "astype": "{0}", "abs": "abs({0})", "sqrt": "math.sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})",
     "exp": "exp_{kind}({0})", "log": "log_{kind}({0})", "tanh": "tanh_{kind}({0})", "sigmoid": "sigmoid_{kind}({0})",
     "sin": "math.sin({0})", "cos": "math.cos({0})", "expm1": "math.expm1({0})", "log1p": "math.log1p({0})",
-    "invert": "not {0}",
+    "invert": "not {0}", "copy": "{0}",
 }  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def expression(equation: Equation, names: Mapping[Var, str]) -> str | None:
             return None
     if equation.name in SYMBOLS:
         return f"{words[0]} {SYMBOLS[equation.name]} {words[1]}"
-    form = _FORMS.get(equation.name)
+    form = FORMS.get(equation.name)
     if form is None or (equation.name == "invert" and equation.out.dtype != np.bool_):
         return None
     if "_{kind}" in form and kind not in ("f4", "f8"):
@@ -127,7 +127,7 @@ def expression(equation: Equation, names: Mapping[Var, str]) -> str | None:
     return form.format(*words, kind=kind, zero=f"{kind}(0)")
 
 
-_COMPILED: dict[tuple[str, bool], Callable[..., Any]] = {}
+_COMPILED: dict[tuple[str, bool, bool], Callable[..., Any]] = {}
 
 
 def machine_code(
@@ -138,8 +138,9 @@ def machine_code(
     With ``rearranged`` its sums may be taken in another order. It may call what ``names`` says, besides the words of
     all loops. Without ``jit`` it stays Python. An ``inner`` one is called by machine code only.
     """
-    if (source, rearranged) in _COMPILED and jit and names is None:
-        return _COMPILED[source, rearranged]
+    key = source, rearranged, inner
+    if key in _COMPILED and jit and names is None:
+        return _COMPILED[key]
     namespace = {**(words() if jit else _PLAIN), **(names or {})}
     exec(compile(source, "<compiled kernel>", "exec"), namespace)
     if not jit:
@@ -149,7 +150,7 @@ def machine_code(
         settings |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     found: Callable[..., Any] = _numba().njit(error_model="numpy", nogil=True, **settings)(namespace["run"])
     if names is None:
-        _COMPILED[source, rearranged] = found
+        _COMPILED[key] = found
     return found
 
 

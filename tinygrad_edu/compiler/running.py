@@ -301,9 +301,9 @@ class _Part:
                 places[i] = ("input", feeds.index(sink.target))
             elif sink.kind in ("write", "write gradient", "gradient"):
                 places[i] = ("given", i)
-        self.code = _coded(program, places, options, segment.line_of)
         tried = options.mode == "max-autotune"
         self.candidates = _candidates(program, places, options.threads, segment.line_of) if tried else []
+        self.code = self.candidates[0] if tried else _coded(program, places, options, segment.line_of)
         self.place = len(trace.codes)
         trace.codes.append(self.code)
         self.trace = trace

@@ -28,9 +28,8 @@ class Answers:
         return f"<details><summary>{CLOSED}</summary>{''.join(parts)}</details>"
 
 
-_AS_IT_IS = (
-    "font-family:monospace;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"  # in an exported page too
-)
+# Said in the output itself, so that it holds in an exported page, too.
+_AS_IT_IS = "font-family:monospace;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
 
 
 def answers(*shown: Any, **questions: str) -> Answers:

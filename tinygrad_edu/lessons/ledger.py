@@ -126,8 +126,8 @@ class Ledger:
                 kept[0] += f" (expected {seconds_text(one.expected)})"
             before = self.tries[place - 1] if place else None
             again = next((n for n, old in enumerate(self.tries[:place], 1) if same(old, one)), 0)
-            numbers = "as before" if before and same(before, one) else f"as in line {again}" if again else "other"
-            numbers = numbers if before else ""
+            told_again = "as before" if before and same(before, one) else f"as in line {again}" if again else "other"
+            numbers = "" if before is None else told_again
             rows.append((one.change, *kept, f"{one.losses[-1]:.4f}", f"{one.accuracy:.0%}", numbers))
         return rows
 

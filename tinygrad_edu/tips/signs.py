@@ -92,6 +92,10 @@ class Seen(Witness):
         seconds = max(lanes.values()) if lanes else self.seconds_at(line)
         return {"seconds": seconds * (1 - 1 / count), "virtual": bool(lanes)}
 
+    def hosted(self, line: Line) -> float:
+        """Virtual seconds for which the host was kept by devices, for this row: starts, copies and waits."""
+        return spent(work for work in self.works_at(line) if work.lane == "host")
+
     def copying(self, line: Line) -> float:
         """Virtual seconds for which devices copied, for this row."""
         return spent(work for work in self.works_at(line) if work.kind == "copy" and work.lane != "host")

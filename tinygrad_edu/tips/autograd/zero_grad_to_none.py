@@ -11,7 +11,7 @@ from tinygrad_edu.common.wording import bytes_text
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
 from tinygrad_edu.tips.outcomes import DIFFERS
 from tinygrad_edu.tips.rewriting import forced
-from tinygrad_edu.tips.signs import Seen, Sign, spent
+from tinygrad_edu.tips.signs import Seen, Sign
 from tinygrad_edu.tips.tip import Slip, Way
 from tinygrad_edu.tips.ways import mark
 
@@ -59,7 +59,7 @@ def left(result: Result) -> str:
 
 def applies(seen: Seen) -> Iterator[Sign]:
     for line, count in seen.zeroed.items():
-        asked = 2 * spent(work for work in seen.works_at(line) if work.lane == "host")  # backward adds to each of them
+        asked = 2 * seen.hosted(line)  # backward adds to each of them
         told, saves = "gradients were filled with zeros", f"{bytes_text(count)} written"
         yield Sign(line, told, asked or seen.seconds_at(line), virtual=bool(asked), saves=saves)
 

@@ -10,7 +10,7 @@ from tinygrad_edu import Tensor, nn
 from tinygrad_edu.tips import Claim, Elsewhere, Fact, Limit, Number, Picture, Question, Size, Source, Tip, Way
 from tinygrad_edu.tips.facts import declare
 from tinygrad_edu.tips.outcomes import DIFFERS
-from tinygrad_edu.tips.signs import Seen, Sign, spent
+from tinygrad_edu.tips.signs import Seen, Sign
 
 BOUND = 1.0
 declare(Fact("norm", "norm of all gradients", "", "the length of all gradients as one vector, after the way"))
@@ -57,7 +57,7 @@ def not_clipped(parameters: list[Tensor]) -> list[Any]:
 def applies(seen: Seen) -> Iterator[Sign]:
     for line, most in seen.read_in_step.items():
         if most >= max(3, seen.parameters) and seen.grads_read[seen.row(line)] >= most:
-            asked = spent(work for work in seen.works_at(line) if work.lane == "host")  # starts, copies and waits
+            asked = seen.hosted(line)
             told = f"{most} numbers of gradients were read in a step, one by one"
             yield Sign(line, told, asked or seen.seconds_at(line), virtual=bool(asked))
 
