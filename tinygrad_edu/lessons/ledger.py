@@ -145,8 +145,9 @@ class Ledger:
         def row(cells: tuple[str, ...], tag: str) -> str:
             sides = ["left", *["right"] * (len(cells) - 2), "left"]
             style = "padding:2px 10px;white-space:normal;vertical-align:top;text-align:"
-            texts = [f'<{tag} style="{style}{side}">{html.escape(cell)}</{tag}>'
-                     for cell, side in zip(cells, sides, strict=True)]  # fmt: skip
+            widths = [";min-width:8em", *[""] * (len(cells) - 1)]  # a change is told in words
+            texts = [f'<{tag} style="{style}{side}{width}">{html.escape(cell)}</{tag}>'
+                     for cell, side, width in zip(cells, sides, widths, strict=True)]  # fmt: skip
             return f"<tr>{''.join(texts)}</tr>"
 
         body = "".join(row(cells, "td") for cells in self.rows())
