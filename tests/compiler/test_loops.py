@@ -244,7 +244,7 @@ def test_memory_that_lies_in_another_way() -> None:
     program = program_of(lambda x, y: (x * 2 + y, x - y), tg.randn(3, 4), tg.randn(3, 4))
     rng = np.random.default_rng(0)
     for jit in (False, True):
-        found = loops(program, {0: ("input", 0), 1: ("given", 1)}, jit=jit)
+        found = loops(program, {0: ("input", 0), 1: ("new", 1)}, jit=jit)
         assert found is not None
         for order in ("C", "F"):
             x, y = (np.array(rng.normal(size=(3, 4)), "f4", order=order) for _ in range(2))  # type: ignore[call-overload]

@@ -195,7 +195,7 @@ class _Writer:
             kind, number = self.into.get(place, ("returned", place))
             if kind == "returned" and not self.place[var].in_order:
                 raise NoLoop("a view that is returned")
-            name = {"input": f"w{number}", "given": f"d{place}", "returned": f"r{place}"}[kind]
+            name = {"input": f"w{number}", "returned": f"r{place}"}.get(kind, f"d{place}")
             if kind == "returned":
                 returned.append(name)
             copy = _copy(var)
@@ -207,7 +207,7 @@ class _Writer:
         inputs, outputs = self.program.inputs, self.program.outputs
         takes = [f"a{i}" for i in range(len(inputs))]
         writes = sorted({number for kind, number in self.into.values() if kind == "input"})
-        given = [f"d{place}" for place, (kind, _) in self.into.items() if kind == "given"]
+        given = [f"d{place}" for place, (kind, _) in self.into.items() if kind != "input"]
         kept = [*(_memory(kind) for kind in self.sizes), *self.constants, "steps"]
         names = [*takes, *(f"w{i}" for i in writes), *given, *returned, *kept]
         branches = []

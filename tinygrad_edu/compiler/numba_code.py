@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingPackageError
-from .ir import Equation, Program, Var
-from .passes import SYMBOLS
+from .ir import Equation, Program, Var, variables
+from .passes import SYMBOLS, widest
 
 LEAST = 1 << 13  # elements times equations: below, starting a kernel costs more than it saves
+PART = 1 << 12  # numbers that are kept to be summed up
 MANY = 32  # equations: so many calls of NumPy take longer than a start, whatever the size
 
 KINDS = {"float32": "f4", "float64": "f8", "int64": "i8", "int32": "i4", "bool": "b1", "uint8": "u1"}
@@ -34,68 +35,164 @@ FORMS = {
     "invert": "not {0}", "copy": "{0}",
 }  # fmt: skip
 
+ROW_REDUCERS = {"sum": "total", "amax": "largest", "amin": "smallest"}
+
 
 class Kernel:
-    """A compiled loop, and how its operands are to be looked at: "whole", "row", "column" or "number"."""
+    """A compiled loop, and in which shapes it wants its operands and results.
 
-    def __init__(self, run: Callable[..., None], views: list[tuple[str, tuple[int, ...]]], source: str) -> None:
-        self.run, self.views, self.source = run, views, source
+    ``run`` takes the operands, the results that are arrays, memory to work in, and an array for each sum of everything,
+    to which each turn of the outer loop gives a part. That memory is ``room``, and those arrays are ``parts``.
+    """
+
+    def __init__(self, loop: _Loop) -> None:
+        self.source = loop.source
+        self.run: Callable[..., None] = machine_code(loop.source)
+        self.inputs, self.outputs = loop.inputs, loop.outputs
+        self.room = [np.empty(loop.length, var.dtype) for var in loop.room]
+        self.parts = {var: np.empty(loop.turns, var.dtype) for var in loop.totals}
 
 
 def kernel(equation: Equation) -> Kernel | None:
     """The loop of a kernel equation; None where it is too small, or has something that there is no form for."""
     body = equation.body
     assert body is not None
-    shape = body.equations[0].out.shape
+    shape = widest(body.equations[0])
     if math.prod(shape) * len(body.equations) < LEAST and len(body.equations) < MANY:
         return None
-    found = _written(body, shape)
-    if found is None:
-        return None
-    source, views = found
-    return Kernel(machine_code(source), views, source)
+    loop = _Loop(body, shape)
+    return Kernel(loop) if loop.source else None
 
 
-def _written(body: Program, shape: tuple[int, ...]) -> tuple[str, list[tuple[str, tuple[int, ...]]]] | None:
-    """The source of a loop, and the shapes in which it wants its operands."""
-    columns = shape[-1]
-    rows = math.prod(shape[:-1])
-    names: dict[Var, str] = {}
-    views: list[tuple[str, tuple[int, ...]]] = []
-    loads: list[str] = []
-    for i, var in enumerate(body.inputs):
-        if var.dtype.name not in KINDS:
-            return None
-        how = _seen(var.shape, shape)
-        if how is None:
-            return None
-        views.append((how, {"whole": (rows, columns), "row": (columns,), "column": (rows,), "number": (1,)}[how]))
-        names[var] = f"x{i}"
-        loads.append(f"x{i} = a{i}{ {'whole': '[i, j]', 'row': '[j]', 'column': '[i]', 'number': '[0]'}[how] }")
-    lines: list[str] = []
-    for equation in body.equations:
-        text = expression(equation, names)
-        if text is None:
-            return None
-        names[equation.out] = f"t{equation.out.number}"
-        lines.append(f"t{equation.out.number} = {KINDS[equation.out.dtype.name]}({text})")
-    stores = [f"o{i}[i, j] = {names[var]}" for i, var in enumerate(body.outputs)]
-    parameters = [*(f"a{i}" for i in range(len(body.inputs))), *(f"o{i}" for i in range(len(body.outputs)))]
-    inner = "".join(f"            {line}\n" for line in (*loads, *lines, *stores))
-    head = f"def run({', '.join(parameters)}):\n    for i in range({rows}):\n        for j in range({columns}):\n"
-    return head + inner, views
+class _Loop:
+    """The text of a loop, row by row. It goes through a row once more after each reduction of it.
+
+    What is reduced, or read again later, is kept for one row. Where no operand is a row or a column, all is one row, of
+    which a turn takes a part: all of it, or `PART` numbers where everything is summed up.
+    """
+
+    def __init__(self, body: Program, shape: tuple[int, ...]) -> None:
+        self.body, self.shape = body, shape
+        self.source = ""  # none where something has no form
+        self.totals = [e.out for e in body.equations if len(e.out.shape) < len(shape)]
+        by_rows = any(e.name in ROW_REDUCERS and e.out not in self.totals for e in body.equations)
+        for split in range(len(shape) - 1, len(shape) - 2 if by_rows else -1, -1):
+            hows = {var: _seen(var.shape, shape, split) for var in body.inputs}
+            if None not in hows.values():
+                break
+        rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
+        self.one_row = all(how in ("whole", "number") for how in hows.values()) and all(
+            self._is_whole(e.out) or e.out in self.totals for e in body.equations
+        )
+        if self.one_row:
+            rows, columns = 1, rows * columns
+        self.columns = columns
+        self.length = PART if self.one_row and self.totals else columns
+        self.turns = -(-columns // self.length) if self.one_row else rows
+        whole: tuple[int, ...] = (columns,) if self.one_row else (rows, columns)
+        self.channels = shape[split - 1]
+        shapes = {"whole": whole, "row": (columns,), "column": (rows,), "channel": (self.channels,), "number": (1,)}
+        self.inputs = [shapes[how] for how in hows.values() if how is not None]
+        self.outputs = {v: whole if self._is_whole(v) else (rows,) for v in body.outputs if v not in self.totals}
+        self.room: list[Var] = []
+        if None not in hows.values() and all(var.dtype.name in KINDS for var in body.inputs):
+            self._write(hows)
+
+    def _is_whole(self, var: Var) -> bool:
+        return var.shape == self.shape
+
+    def _write(self, hows: dict[Var, str | None]) -> None:
+        """Write all of it, if everything has a form."""
+        since = dict.fromkeys(self.body.inputs, 0)  # the time through the row from which a variable is known
+        times: list[list[Equation]] = [[]]
+        again, reduced = set[Var](), set[Var]()
+        for equation in self.body.equations:
+            reads = variables(equation.args)
+            time = max((since[var] for var in reads), default=0)
+            again.update(var for var in reads if since[var] < time)
+            since[equation.out] = time
+            times[time].append(equation)
+            if equation.name in ROW_REDUCERS:
+                reduced.update(reads)
+                since[equation.out] = time + 1
+                times += [[]] if len(times) == time + 1 else []
+        again -= {*self.body.inputs, *self.outputs}
+        self.room = [var for var in since if self._is_whole(var) and var in again | reduced]
+
+        at, count = ("_[j]", "n") if self.one_row else ("[i, j]", str(self.columns))
+        indexes = {"whole": at, "row": "[j]", "number": "[0]"}
+        places: dict[Var, list[str]] = {var: [] for var in since}  # where a variable of each number lies in memory
+        for i, (var, how) in enumerate(hows.items()):
+            places[var] = [f"a{i}{indexes[how]}"] if how in indexes else []
+        for i, var in enumerate(self.outputs):
+            places[var].append(f"o{i}{at if self._is_whole(var) else '[i]'}")
+        room = {var: f"w{i}" for i, var in enumerate(self.room)}
+        for var, name in room.items():
+            places[var].append(name + "[j]")
+
+        each = {"column": "[i]", "channel": f"[i % {self.channels}]"}  # a number for each row
+        lines = [f"v{v.number} = a{i}{each[how]}" for i, (v, how) in enumerate(hows.items()) if how in each]
+        if self.one_row:
+            parts = [f"a{i}" for i, how in enumerate(hows.values()) if how == "whole"]
+            parts += [f"o{i}" for i in range(len(self.outputs))]
+            lines += [f"start, n = i * {self.length}, min({self.length}, {self.columns} - i * {self.length})"]
+            lines += [f"{part}_ = {part}[start:start + n]" for part in parts]
+        names = {var: f"v{var.number}" for var in since}
+        for equations in times:
+            before, inner, after = list[str](), list[str](), list[str]()
+            known = set[Var]()
+
+            def load(var: Var, known: set[Var] = known, inner: list[str] = inner) -> None:
+                if var not in known and places[var] and (self._is_whole(var) or var in hows):
+                    inner.append(f"{names[var]} = {places[var][0]}")
+                    inner += [f"{place} = {names[var]}" for place in places[var][1:] if var in hows]
+                known.add(var)
+
+            for equation in equations:
+                out = equation.out
+                if equation.name in ROW_REDUCERS:
+                    load(equation.args[0])
+                    to = f"p{self.totals.index(out)}[i]" if out in self.totals else names[out]
+                    after.append(f"{to} = {ROW_REDUCERS[equation.name]}({room[equation.args[0]]}, {count})")
+                    after += [f"{place} = {names[out]}" for place in places[out]]
+                    continue
+                text = expression(equation, names)
+                if text is None:
+                    return
+                lines_of = inner if self._is_whole(out) else before
+                if lines_of is inner:
+                    for var in variables(equation.args):
+                        load(var)
+                lines_of.append(f"{names[out]} = {KINDS[out.dtype.name]}({text})")
+                lines_of += [f"{place} = {names[out]}" for place in places[out]]
+                known.add(out)
+            lines += before
+            if inner:
+                lines += [f"for j in range({count}):", *(f"    {line}" for line in inner)]
+            lines += after
+        kinds = (("a", self.inputs), ("o", self.outputs), ("w", self.room), ("p", self.totals))
+        parameters = ", ".join(f"{letter}{i}" for letter, some in kinds for i in range(len(some)))
+        loop = [f"    for i in range({self.turns}):", *(f"        {line}" for line in lines)]
+        self.source = "\n".join([f"def run({parameters}):", *loop, ""])
 
 
-def _seen(shape: tuple[int, ...], whole: tuple[int, ...]) -> str | None:
-    """How an operand of this shape stretches to the whole."""
-    if shape == whole:
+def _seen(shape: tuple[int, ...], whole: tuple[int, ...], split: int) -> str | None:
+    """How an operand of this shape stretches to the whole, whose axes before ``split`` are rows, the others columns.
+
+    A "channel" is a number for some rows in turn: the bias (8, 1, 1) for images (64, 8, 28, 28) in 512 rows.
+    """
+    full = (1,) * (len(whole) - len(shape)) + shape
+    head, tail = full[:split], full[split:]
+    if full == whole:
         return "whole"
-    if math.prod(shape) == 1:
+    if math.prod(full) == 1:
         return "number"
-    if math.prod(shape) == whole[-1] == shape[-1]:
+    if tail == whole[split:] and math.prod(head) == 1:
         return "row"
-    if len(shape) == len(whole) and shape[:-1] == whole[:-1] and shape[-1] == 1:
+    if math.prod(tail) == 1 and head == whole[:split]:
         return "column"
+    if math.prod(tail) == 1 and head and math.prod(head) == head[-1] == whole[split - 1]:
+        return "channel"
     return None
 
 
@@ -196,24 +293,29 @@ def words() -> dict[str, Any]:
     as_float: Any = intrinsic(float_of_bits)
     as_bits: Any = intrinsic(bits_of_float)
     inline = numba.njit(inline="always", error_model="numpy")
+    function: Any = numba.njit(error_model="numpy", fastmath={"contract"})  # one rounding for a product and its sum
 
-    @inline  # type: ignore[untyped-decorator]
-    def exp_f4(x: Any) -> Any:
-        """2**n times a polynomial of what is left, after Cephes' expf."""
-        y = min(max(x, f4(-104.0)), f4(89.0))
-        n = math.floor(y * f4(1.44269504088896341) + f4(0.5))
-        r = y - n * f4(0.693359375) + n * f4(2.12194440e-4)
+    @function  # type: ignore[untyped-decorator]
+    def of_fraction(r: Any) -> Any:
+        """exp(r) - 1 for |r| up to log 2 / 2, after Cephes' expf."""
         p = f4(1.9875691500e-4) * r + f4(1.3981999507e-3)
         p = p * r + f4(8.3334519073e-3)
         p = p * r + f4(4.1665795894e-2)
         p = p * r + f4(1.6666665459e-1)
         p = p * r + f4(5.0000001201e-1)
-        p = p * r * r + r + f4(1.0)
+        return p * (r * r) + r
+
+    @function  # type: ignore[untyped-decorator]
+    def exp_f4(x: Any) -> Any:
+        """2**n times that of what is left."""
+        y = min(max(x, f4(-104.0)), f4(89.0))
+        n = math.floor(y * f4(1.44269504088896341) + f4(0.5))
+        p = of_fraction(y - n * f4(0.693359375) + n * f4(2.12194440e-4)) + f4(1.0)
         half = i4(n) >> i4(1)  # in two steps: 2**128 and the smallest numbers have no exponent of their own
         scaled = p * as_float((half + i4(127)) << i4(23)) * as_float((i4(n) - half + i4(127)) << i4(23))
         return x if x != x else scaled
 
-    @inline  # type: ignore[untyped-decorator]
+    @function  # type: ignore[untyped-decorator]
     def log_f4(x: Any) -> Any:
         """The exponent times log 2, and a polynomial of the fraction, after Cephes' logf."""
         tiny = x < f4(1.17549435e-38)
@@ -239,21 +341,17 @@ def words() -> dict[str, Any]:
         found = f4(-math.inf) if x == f4(0.0) else found
         return f4(math.nan) if (x < f4(0.0) or x != x) else found
 
-    @inline  # type: ignore[untyped-decorator]
+    @function  # type: ignore[untyped-decorator]
     def tanh_f4(x: Any) -> Any:
-        """Near 0 a polynomial, else by exp, after Cephes' tanhf."""
-        z = x * x
-        p = f4(-5.70498872745e-3) * z + f4(2.06390887954e-2)
-        p = p * z - f4(5.37397155531e-2)
-        p = p * z + f4(1.33314422036e-1)
-        p = p * z - f4(3.33332819422e-1)
-        near = p * z * x + x
-        far = f4(1.0) - f4(2.0) / (exp_f4(f4(2.0) * abs(x)) + f4(1.0))
-        far = -far if x < f4(0.0) else far
-        near = x if x == f4(0.0) else near  # -0.0 stays
-        return near if abs(x) < f4(0.625) else far
+        """e / (e + 2), where e is exp(2|x|) - 1, which keeps its digits near 0."""
+        y = f4(2.0) * min(abs(x), f4(10.0))
+        n = math.floor(y * f4(1.44269504088896341) + f4(0.5))
+        scale = as_float((i4(n) + i4(127)) << i4(23))
+        e = scale * of_fraction(y - n * f4(0.693359375) + n * f4(2.12194440e-4)) + (scale - f4(1.0))
+        found = math.copysign(e / (e + f4(2.0)), x)
+        return x if x != x else found
 
-    @inline  # type: ignore[untyped-decorator]
+    @function  # type: ignore[untyped-decorator]
     def sigmoid_f4(x: Any) -> Any:
         e = exp_f4(-abs(x))
         return (f4(1.0) if x >= f4(0.0) or x != x else e) / (f4(1.0) + e)
@@ -263,11 +361,45 @@ def words() -> dict[str, Any]:
         e = math.exp(-abs(x))
         return (1.0 if x >= 0.0 or x != x else e) / (1.0 + e)
 
+    @numba.njit(fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+    def total(x: Any, n: int) -> Any:
+        found = x.dtype.type(0)
+        for k in range(0, n, 1024):  # each lane of the processor adds few one by one
+            part = x.dtype.type(0)
+            for j in range(k, min(k + 1024, n)):
+                part += x[j]
+            found += part
+        return found
+
+    @inline  # type: ignore[untyped-decorator]
+    def larger(x: Any, y: Any) -> Any:
+        return x if (x >= y or x != x) else y
+
+    @inline  # type: ignore[untyped-decorator]
+    def smaller(x: Any, y: Any) -> Any:
+        return x if (x <= y or x != x) else y
+
+    def reduced(better: Any) -> Any:
+        """The best of the first n numbers, by four comparisons at once that do not wait for each other."""
+
+        def best(x: Any, n: int) -> Any:
+            a = b = c = d = x[0]
+            whole = n - n % 4
+            for j in range(0, whole, 4):
+                a, b, c, d = better(a, x[j]), better(b, x[j + 1]), better(c, x[j + 2]), better(d, x[j + 3])
+            for j in range(whole, n):
+                a = better(a, x[j])
+            return better(better(a, b), better(c, d))
+
+        return numba.njit(error_model="numpy")(best)
+
     return {
         "math": math, "floor": np.floor, "ceil": np.ceil, "contiguous": np.ascontiguousarray,
         "exp_f4": exp_f4, "log_f4": log_f4, "tanh_f4": tanh_f4, "sigmoid_f4": sigmoid_f4,
         "exp_f8": math.exp, "log_f8": _log_f8(inline), "tanh_f8": math.tanh, "sigmoid_f8": sigmoid_f8,
-        "f4": f4, "f8": np.float64, "i8": np.int64, "i4": i4, "u1": np.uint8, "b1": bool,
+        "total": total, "largest": reduced(larger), "smallest": reduced(smaller),
+        "f4": f4, "f8": np.float64, "i8": np.int64, "i4": i4, "u1": np.uint8, "u8": np.uint64,
+        "b1": bool,
     }  # fmt: skip
 
 
@@ -281,7 +413,9 @@ _PLAIN: dict[str, Any] = {  # the same words for loops that stay Python
         sqrt=np.sqrt, sin=np.sin, cos=np.cos, expm1=np.expm1, log1p=np.log1p, inf=math.inf, nan=math.nan
     ),
     "floor": np.floor, "ceil": np.ceil, "contiguous": np.ascontiguousarray, "f4": np.float32, "f8": np.float64,
-    "i8": np.int64, "i4": np.int32, "u1": np.uint8, "b1": bool,
+    **{name: (lambda x, n, add=add: add.reduce(x[:n]))
+       for name, add in (("total", np.add), ("largest", np.maximum), ("smallest", np.minimum))},
+    "i8": np.int64, "i4": np.int32, "u1": np.uint8, "u8": np.uint64, "b1": bool,
     **{f"{name}_{kind}": found for kind in ("f4", "f8")
        for name, found in (("exp", np.exp), ("log", np.log), ("tanh", np.tanh), ("sigmoid", _sigmoid))},
 }  # fmt: skip

@@ -19,9 +19,9 @@ from ..backends.sums import FEW
 from ..common.lines import Line
 from .interpret import function_of
 from .ir import Equation, Program, Var, variables
-from .passes import ELEMENTWISE, VIEWS, roots
+from .passes import ELEMENTWISE, VIEWS, roots, widest
 from .source import Origin, named
-from .strips import shared
+from .strips import FEW_COLUMNS, STRIP, STRIPS, shared
 
 UFUNCS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "neg": np.negative,
@@ -32,9 +32,7 @@ UFUNCS |= {name: getattr(XP, name) for name in ELEMENTWISE if isinstance(getattr
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
          "ge": ">=", "and": "&", "or": "|", "xor": "^", "matmul": "@"}  # fmt: skip
 REDUCERS = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply}
-STRIPS = 1 << 19  # bytes of a result: above, a kernel runs in strips
-STRIP = 1 << 17  # bytes of one strip of one array
-FEW_COLUMNS = 32
+ROW_REDUCERS = {"sum": np.add, "amax": np.maximum, "amin": np.minimum}
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
@@ -42,15 +40,17 @@ class Code:
     """A generated function, with its source. ``run(*inputs, *destinations)`` gives the outputs.
 
     ``into`` says which outputs are written to a destination: by their place, whether that is an input of the same
-    memory ("input", its place) or an array given for it ("given").
+    memory ("input", its place), or an array that is given besides: a new one, in order ("new"), or one that may lie in
+    memory in any way ("old").
     """
 
     def __init__(
         self, program: Program, into: dict[int, tuple[str, int]] | None = None, numba: bool = False,
-        strip: int = STRIP, threads: int = 1, line_of: Mapping[Var, Line] | None = None,
+        strip: int | None = None, threads: int = 1, line_of: Mapping[Var, Line] | None = None,
     ) -> None:  # fmt: skip
         self.origin = Origin(line_of or {})
-        self.program, self.into, self.numba, self.strip, self.threads = program, into or {}, numba, strip, threads
+        self.program, self.into, self.numba, self.threads = program, into or {}, numba, threads
+        self.strip = STRIP if strip is None else strip  # bytes
         self.kernels: list[Any] = []  # those that Numba has compiled
         self.fallbacks: list[str] = []
         # How often a run asks NumPy for something: each operation of a kernel counts, its strips do not.
@@ -136,7 +136,7 @@ class _Writer:
         for place, (kind, number) in self.code.into.items():
             var = self.program.outputs[place]
             name = f"a{number}" if kind == "input" else f"d{place}"
-            if kind == "given":
+            if kind != "input":
                 self.given.append(name)
             if var not in makers or var in self.root or var in taken:
                 continue
@@ -153,8 +153,16 @@ class _Writer:
                 fits = equation.name in UFUNCS and max(reads, default=-1) <= i and plain and alone
                 if not fits:
                     continue
+            if kind == "old" and not self._goes_anywhere(equation):
+                continue
             self.target[var] = name
             taken.add(var)
+
+    def _goes_anywhere(self, equation: Equation) -> bool:
+        """Whether it can write its result to memory that is not in order. Loops of Numba and BLAS cannot."""
+        if equation.body is not None:
+            return not self.code.numba and all(one.name in ELEMENTWISE for one in equation.body.equations)
+        return equation.name in UFUNCS
 
     def _outputs(self) -> str:
         """The outputs that are returned; the others are in their destinations by then."""
@@ -328,6 +336,8 @@ class _Writer:
         method = getattr(self, f"_do_{equation.name}", None)
         if equation.name in UFUNCS:
             return self._ufunc(equation)
+        if self.code.numba and equation.name in ("conv", "conv_input", "conv_kernel"):
+            return self._convolution(equation)
         return bool(method(equation)) if method is not None else False
 
     def _emit(self, function: Any, name: str, *words: str) -> bool:
@@ -403,6 +413,25 @@ class _Writer:
             return self._emit(np.dot, "dot", rows, words[1], self._constant(flat, "b"))
         return self._emit(np.matmul, "matmul", *words, to)
 
+    def _convolution(self, equation: Equation) -> bool:
+        """As machine code, where that is better."""
+        from .numba_conv import Convolution
+
+        found = Convolution.of(equation)
+        if found is None:
+            return False
+        words = [self._word(arg) for arg in equation.args]
+        to = self._destination(equation.out)
+        self.code.kernels.append(found)
+        self._emit(found.run, equation.name, *words[:2], to)
+        if (
+            equation.name == "conv_kernel"
+        ):  # what lies between the rows is multiplied by 0: if it is inf or nan, it shows
+            body = f"{self._constant(XP.conv_kernel, 'conv_kernel')}({', '.join(words)})"
+            good = f"{self._constant(np.isfinite, 'isfinite')}({to}).all()"
+            self.code.lines.append(f"if not {good}: {self._constant(np.copyto, 'copyto')}({to}, {body})")
+        return True
+
     def _do_sum(self, equation: Equation) -> bool:
         x, axis, keep = equation.args
         out = equation.out
@@ -464,7 +493,7 @@ class _Writer:
             self.code.calls += 1
             return
         self.code.calls += len(body.equations)
-        shape = body.equations[0].out.shape
+        shape = widest(body.equations[0])
         row = max(math.prod(shape[1:]) * max(e.out.dtype.itemsize for e in body.equations), 1)
         rows = max(self.code.strip // row, 1)
         if row * shape[0] <= STRIPS or rows * 2 > shape[0] or not self._strips(equation, shape, rows):
@@ -487,35 +516,43 @@ class _Writer:
         body = equation.body
         assert body is not None
         words = []
-        for var, (how, shape) in zip(body.inputs, found.views, strict=True):
+        for var, shape in zip(body.inputs, found.inputs, strict=True):
             array = self.static.get(var)
-            if how == "number" and not var.shape and var not in self.static:
+            if not var.shape and array is None:  # a number
                 words.append(
                     f"{self._constant(np.full, 'full')}(1, {self._word(var)}, {self._constant(var.dtype, 'dtype')})"
                 )
-            elif array is not None and array.flags.c_contiguous:
-                words.append(self._constant(array.reshape(shape), "b"))
             else:
-                words.append(f"{self._word(var)}.reshape({shape})")
-        whole = (math.prod(equation.outs[0].shape[:-1]), equation.outs[0].shape[-1])
-        for var in equation.outs:
+                words.append(self._seen_as(var, shape))
+        for var, shape in found.outputs.items():
             self._make_room(var)
-            array = self.static.get(var)
-            words.append(
-                f"{self.text[var]}.reshape({whole})" if array is None else self._constant(array.reshape(whole), "b")
-            )
+            words.append(self._seen_as(var, shape))
+        words += [self._constant(array, "t") for array in (*found.room, *found.parts.values())]
         self.code.kernels.append(found)
-        return self._emit(found.run, "kernel", *words)
+        self._emit(found.run, "kernel", *words)
+        for var, parts in found.parts.items():
+            self.text[var] = f"v{var.number}"
+            add = self._constant(np.add.reduce, "add_reduce")
+            self.code.lines.append(f"v{var.number} = {add}({self._constant(parts, 't')})")
+        return True
+
+    def _seen_as(self, var: Var, shape: tuple[int, ...]) -> str:
+        """The same memory in another shape; a copy of what does not lie in order."""
+        array = self.static.get(var)
+        if array is not None and array.flags.c_contiguous:
+            return self._constant(array.reshape(shape), "b")
+        return f"{self.text[var]}.reshape({shape})"
 
     def _strips(self, equation: Equation, shape: tuple[int, ...], rows: int) -> bool:
         """A loop over strips. False where an equation has no form for that."""
         body = equation.body
         assert body is not None
         if any(
-            one.name not in UFUNCS and one.name not in ("relu", "where", "astype", "sigmoid") for one in body.equations
+            one.name not in {*UFUNCS, *ROW_REDUCERS, "relu", "where", "astype", "sigmoid"} for one in body.equations
         ):
             return False
         lines: list[str] = []
+        after: list[str] = []
         words: dict[Var, str] = {}
         for var in body.inputs:
             word = self._word(var)
@@ -524,15 +561,22 @@ class _Writer:
             if sliced:
                 lines.append(f"s{var.number} = {word}[i:j]")
         for var in equation.outs:
-            self._make_room(var)
-            words[var] = f"s{var.number}"
-            lines.append(f"s{var.number} = {self.text[var]}[i:j]")
+            if len(var.shape) == len(shape):
+                self._make_room(var)
+                words[var] = f"s{var.number}"
+                lines.append(f"s{var.number} = {self.text[var]}[i:j]")
         scratch: dict[tuple[Any, tuple[int, ...]], list[str]] = {}
         memory: list[list[Any]] = []  # of a strip, for each thread
         several = self.code.threads > 1
         uses = {var: j for j, one in enumerate(body.equations) for var in variables(one.args)}
         for j, one in enumerate(body.equations):
             out = one.out
+            if len(out.shape) < len(shape):  # a sum of everything: that of all strips
+                add, sums = self._constant(np.add.reduce, "add_reduce"), np.empty(-(-shape[0] // rows), out.dtype)
+                lines.append(f"{self._constant(sums, 't')}[i // {rows}] = {add}({words[one.args[0]]}, None)")
+                after.append(f"v{out.number} = {add}({self._constant(sums, 't')})")
+                self.text[out] = f"v{out.number}"
+                continue
             if out not in words:
                 key = out.dtype, out.shape
                 spare = scratch.setdefault(key, [])
@@ -558,7 +602,7 @@ class _Writer:
             share, own = self._constant(shared, "shared"), self._constant(scratch_of, "memory")
             head, call = f"def part({', '.join(names)}):", f"{share}(part, {shape[0]}, {rows}, {own})"
             loop = [head, *(f"    {line}" for line in loop), call]
-        self.code.lines += loop
+        self.code.lines += loop + after
         return True
 
     def _strip_lines(self, equation: Equation, words: list[str], to: str) -> list[str]:
@@ -568,6 +612,9 @@ class _Writer:
             return [f"{self._constant(np.maximum, 'maximum')}({words[0]}, {zero}, out={to})"]
         if name == "astype":
             return [f"{copyto}({to}, {words[0]}, 'unsafe')"]
+        if name in ROW_REDUCERS:
+            reduce = self._constant(ROW_REDUCERS[name].reduce, f"{name}_reduce")
+            return [f"{reduce}({words[0]}, {words[1]}, None, {to}, True)"]
         if name == "sigmoid":
             return [f"{copyto}({to}, {self._constant(XP.sigmoid, name)}({words[0]}))"]
         if name == "where" and _masks(equation) and equation.out.dtype.kind == "f":

@@ -14,6 +14,7 @@ import numpy as np
 from ..backends.cpu import is_basic
 from .interpret import function_of
 from .ir import Equation, Program, Var, substitute, variables
+from .strips import FEW_COLUMNS, STRIPS
 
 ELEMENTWISE = frozenset(
     "add sub mul div neg exp expm1 log log1p log2 log10 tanh sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh "
@@ -31,6 +32,7 @@ PRODUCTS = frozenset("matmul conv".split())  # with what is done to each element
 POINTWISE = ELEMENTWISE | {"erf", "power"}  # what kernels of a device have besides
 WITHIN_ROWS = POINTWISE | frozenset("reshape broadcast_to getitem put zeros_like ones_like".split())
 FILLED = {"zeros_like": 0, "ones_like": 1}
+STAY_NUMBERS = ("broadcast_to", "neg")  # of a number they are a number
 
 
 def used(program: Program) -> set[Var]:
@@ -102,11 +104,15 @@ def constants(program: Program) -> Program:
             return float(FILLED[equation.name])
         if equation.name == "broadcast_to" and isinstance(equation.args[0], (int, float)) and out in numbers_do:
             return equation.args[0]
+        if equation.name == "neg" and isinstance(equation.args[0], (int, float)) and out in numbers_do:
+            return -float(equation.args[0])
         if equation.name in FILLED and not out.shape:
             return np.full((), FILLED[equation.name], out.dtype)
         if not any(True for _ in variables(equation.args)) and equation.name != "copy":
             with np.errstate(all="ignore"):
                 value = np.asarray(function_of(equation)(*equation.args))
+            if out.dtype.kind == "f" and out in numbers_do and not any(value.strides) and value.size:
+                return value.flat[0].item()  # one number, however often it is repeated
             return value if not out.shape else Equation(equation.outs, "copy", (value,))
         return equation
 
@@ -120,7 +126,7 @@ def _read_by_elementwise(program: Program) -> set[Var]:
     for equation in program.equations:
         for var in variables(equation.args):
             others = [one for one in variables(equation.args) if one is not var]
-            if equation.name == "broadcast_to" and var in equation.args[:1]:
+            if equation.name in STAY_NUMBERS and var in equation.args[:1] and var.dtype.kind == "f":
                 continue  # that becomes a number itself, or keeps its operand
             lasting = equation.name in ("mul", "add", "sub", "div") and any(
                 one.shape == equation.outs[0].shape and one.dtype == equation.outs[0].dtype for one in others
@@ -131,8 +137,8 @@ def _read_by_elementwise(program: Program) -> set[Var]:
             ) and any(one.shape == equation.outs[0].shape for one in others)  # fmt: skip
             if not (lasting or choice):
                 fits.discard(var)
-    for equation in program.equations:  # what is broadcast is a number only if its result may be one
-        if equation.name == "broadcast_to" and isinstance(equation.args[0], Var) and equation.out not in fits:
+    for equation in reversed(program.equations):  # what these read is a number only if their result may be one
+        if equation.name in STAY_NUMBERS and isinstance(equation.args[0], Var) and equation.out not in fits:
             fits.discard(equation.args[0])
     return fits
 
@@ -140,7 +146,8 @@ def _read_by_elementwise(program: Program) -> set[Var]:
 def common(program: Program) -> Program:
     """Compute the same thing once.
 
-    ``v1 = exp(v0); v2 = exp(v0); v3 = add(v1, v2)`` becomes ``v1 = exp(v0); v3 = add(v1, v1)``.
+    ``v1 = exp(v0); v2 = exp(v0); v3 = add(v1, v2)`` becomes ``v1 = exp(v0); v3 = add(v1, v1)``. Sums and products of two
+    variables may be written either way round.
     """
     known: dict[Any, Var] = {}
 
@@ -172,8 +179,11 @@ def _key(equation: Equation) -> Any:
             return float, value.hex()
         return type(value), value
 
+    args = equation.args
+    if equation.name in ("add", "mul") and all(isinstance(arg, Var) for arg in args):
+        args = tuple(sorted(args, key=lambda var: var.number))  # either way round
     try:
-        key = equation.name, part(equation.args)
+        key = equation.name, part(args)
         hash(key)
     except (TypeError, ValueError):
         return None
@@ -252,6 +262,61 @@ class _Group:
         self.equations.append(equation)
         self.made.update(equation.outs)
 
+    def goes_on_with(self, later: _Group) -> bool:
+        """Whether all of another group may be a part of this one."""
+        return self.shape == later.shape
+
+
+class _Strips(_Group):
+    """What the CPU does strip by strip: elementwise work on a large array, reductions of its rows, work on those, sums.
+
+    A strip is some rows, that is, a part of the first axis. A reduction of the other axes is whole within it. What is
+    summed up beyond that is whole after the last strip only, so no equation of the same kernel may read it.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__(shape)
+        self.results: set[tuple[int, ...]] = set()  # shapes of reduced rows
+        self.last: set[Var] = set()  # what is whole after the last strip
+
+    @staticmethod
+    def takes(equation: Equation) -> bool:
+        return _Group.takes(equation) or (equation.body is None and _in_strips(equation))
+
+    def admits(self, equation: Equation) -> bool:
+        shape = equation.outs[0].shape
+        if not self.last.isdisjoint(variables(equation.args)):
+            return False
+        if equation.name in REDUCTIONS:
+            return bool(equation.args[0].shape == self.shape) and _in_strips(equation)
+        return shape == self.shape or (shape in self.results and not self.made.isdisjoint(variables(equation.args)))
+
+    def add(self, equation: Equation) -> None:
+        super().add(equation)
+        out = equation.outs[0]
+        if equation.name in REDUCTIONS and len(out.shape) == len(self.shape):
+            self.results.add(out.shape)
+        elif equation.name in REDUCTIONS:
+            self.last.add(out)
+
+    def goes_on_with(self, later: _Group) -> bool:
+        reads = {var for equation in later.equations for var in variables(equation.args)}
+        return super().goes_on_with(later) and self.last.isdisjoint(reads)
+
+
+def _in_strips(equation: Equation) -> bool:
+    """Whether it is a sum of everything, or a reduction within rows that keeps their axes, of a large array."""
+    if equation.name not in ("sum", "amax", "amin") or not isinstance(equation.args[0], Var):
+        return False
+    x, axis, keep = equation.args
+    out = equation.outs[0]
+    if math.prod(x.shape) * x.dtype.itemsize <= STRIPS or x.dtype != out.dtype or x.dtype not in ("f4", "f8"):
+        return False
+    if equation.name == "sum" and out.shape == ():
+        return True
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return bool(keep) and axes == (len(x.shape) - 1,) and len(x.shape) > 1 and x.shape[-1] > FEW_COLUMNS
+
 
 class _Rows(_Group):
     """What one kernel of a device does row by row: elementwise work, reductions of each row, and work on their results.
@@ -319,6 +384,14 @@ def fuse(program: Program) -> Program:
     return _grouped(program, _Group)
 
 
+def fuse_strips(program: Program) -> Program:
+    """The same for the CPU, whose kernels over large arrays may also reduce rows, go on with that, and add all up.
+
+    ``v1 = mul(v0, v0); v2 = sum(v1, None, False)`` over a million numbers becomes one equation.
+    """
+    return _grouped(program, _Strips)
+
+
 def fuse_rows(program: Program) -> Program:
     """The same for a device, whose kernels may also reduce rows and go on with the results, as a softmax does.
 
@@ -328,12 +401,12 @@ def fuse_rows(program: Program) -> Program:
 
 
 def _grouped(program: Program, kind: type[_Group]) -> Program:
-    done: list[Equation] = []
+    done: list[Equation | _Group] = []
     open_: list[_Group] = []
 
     def close(group: _Group) -> None:
         open_.remove(group)
-        done.extend(kernel(group.equations, program) if len(group.equations) > 1 else group.equations)
+        done.append(group)
 
     for equation in program.equations:
         reads = set(variables(equation.args))
@@ -344,16 +417,45 @@ def _grouped(program: Program, kind: type[_Group]) -> Program:
         for group in behind:
             if group is not joins:
                 close(group)
-        if joins is None and not (kind.takes(equation) and equation.name not in VIEWS and _widest(equation)):
+        if joins is None and not (kind.takes(equation) and equation.name not in VIEWS and widest(equation)):
             done.append(equation)
             continue
         if joins is None:
-            joins = kind(_widest(equation))
+            joins = kind(widest(equation))
             open_.append(joins)
         joins.add(equation)
     for group in list(open_):
         close(group)
-    return Program(program.inputs, tuple(done), program.outputs)
+    if kind is not _Rows:
+        done = _joined(program, done)
+    equations: list[Equation] = []
+    for one in done:
+        parts = one.equations if isinstance(one, _Group) else [one]
+        equations += kernel(parts, program) if len(parts) > 1 else parts
+    return Program(program.inputs, tuple(equations), program.outputs)
+
+
+def _joined(program: Program, done: list[Equation | _Group]) -> list[Equation | _Group]:
+    """Groups as parts of earlier ones, whose results they then need not read from memory.
+
+    Everything else that such a group reads is there before the earlier one, so that nothing has to wait.
+    """
+    kept: list[Equation | _Group] = []
+    place: dict[Var, int] = dict.fromkeys(program.inputs, -1)  # where a variable is made
+    for one in done:
+        parts = one.equations if isinstance(one, _Group) else [one]
+        made = {out for part in parts for out in part.outs}
+        reads = {place[var] for part in parts for var in variables(part.args) if var not in made}
+        last = max(reads, default=-1)
+        earlier = kept[last] if isinstance(one, _Group) and last >= 0 else None
+        if isinstance(earlier, _Group) and isinstance(one, _Group) and earlier.goes_on_with(one):
+            for part in parts:
+                earlier.add(part)
+            place.update(dict.fromkeys(made, last))
+        else:
+            place.update(dict.fromkeys(made, len(kept)))
+            kept.append(one)
+    return kept
 
 
 def whole(program: Program, body_of: dict[Var, int]) -> Program:
@@ -383,7 +485,7 @@ def _comes_apart(group: _Group, program: Program) -> bool:
     return sum(one.body is not None or one.name not in VIEWS for one in fuse_rows(body.body).equations) > 1
 
 
-def _widest(equation: Equation) -> tuple[int, ...]:
+def widest(equation: Equation) -> tuple[int, ...]:
     """The shape that a kernel goes through for this equation: of a reduction, what it takes in."""
     found: tuple[int, ...] = equation.args[0].shape if _rows_of(equation) else equation.outs[0].shape
     return found

@@ -30,8 +30,9 @@ from .cost import cost_of
 from .device_code import DeviceCode
 from .ir import Program, Var
 from .loops import loops
-from .numpy_code import STRIP, Code
-from .passes import fuse, fuse_rows, optimised, whole
+from .numpy_code import Code
+from .passes import fuse, fuse_rows, fuse_strips, optimised, whole
+from .strips import STRIP
 from .watch import Watched
 
 STEP = "a compiled program"
@@ -293,21 +294,21 @@ class _Part:
 
     def __init__(self, segment: Segment, trace: Trace, options: Options) -> None:
         self.segment = segment
-        program = optimised(segment.program, options.leave_out)
+        program = optimised(segment.program, options.leave_out, fuse_strips)
         feeds = _needed(segment, program)
         places: dict[int, tuple[str, int]] = {}
         for i, sink in enumerate(segment.sinks):
             if sink.kind in ("write", "write gradient") and sink.target in feeds:
                 places[i] = ("input", feeds.index(sink.target))
             elif sink.kind in ("write", "write gradient", "gradient"):
-                places[i] = ("given", i)
+                places[i] = ("new" if sink.kind == "gradient" else "old", i)
         tried = options.mode == "max-autotune"
         self.candidates = _candidates(program, places, options.threads, segment.line_of) if tried else []
         self.code = self.candidates[0] if tried else _coded(program, places, options, segment.line_of)
         self.place = len(trace.codes)
         trace.codes.append(self.code)
         self.trace = trace
-        self.given = [segment.sinks[i] for i, (kind, _) in places.items() if kind == "given"]
+        self.given = [segment.sinks[i] for i, (kind, _) in places.items() if kind != "input"]
         self.returned = [sink for i, sink in enumerate(segment.sinks) if i not in places]
         self._arrays = _gatherer(feeds)
         self.kept: list[Any] = [None] * len(self.given)  # gradients that were made, to be used again

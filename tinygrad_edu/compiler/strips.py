@@ -1,4 +1,7 @@
-"""Strips on several threads: NumPy lets other threads run while it computes, so each may take a part of the rows."""
+"""Strips of rows of a large array, which fit the processor's cache, on one thread or on several.
+
+NumPy lets other threads run while it computes, so each may take a part of the rows.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
+
+STRIPS = 1 << 19  # bytes of a result: above, a kernel runs in strips
+STRIP = 1 << 17  # bytes of one strip of one array
+FEW_COLUMNS = 32  # NumPy reduces so short rows quicker down the columns
 
 _POOLS: dict[int, ThreadPoolExecutor] = {}  # by how many threads they have; made when they are first needed
 
