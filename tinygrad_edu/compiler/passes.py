@@ -146,8 +146,8 @@ def _read_by_elementwise(program: Program) -> set[Var]:
 def common(program: Program) -> Program:
     """Compute the same thing once.
 
-    ``v1 = exp(v0); v2 = exp(v0); v3 = add(v1, v2)`` becomes ``v1 = exp(v0); v3 = add(v1, v1)``. Sums and products may be
-    written either way round.
+    ``v1 = exp(v0); v2 = exp(v0); v3 = add(v1, v2)`` becomes ``v1 = exp(v0); v3 = add(v1, v1)``. Sums and products may
+    be written either way round.
     """
     known: dict[Any, Var] = {}
 
