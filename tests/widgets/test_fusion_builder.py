@@ -59,6 +59,19 @@ def test_the_compilers_choice_is_hidden_until_it_is_asked_for() -> None:
     assert "The compiler chose" not in widget.text()
 
 
+def test_over_large_arrays_the_compiler_goes_on_through_a_reduction() -> None:
+    """What the builder says of a seam, and what the compiler does in strips, are two things: both are told."""
+    widget = FusionBuilder()
+    widget.act("example", "softmax")
+    widget.act("everything")
+    for numbers, through in ((16_384, False), (262_144, True)):
+        widget.act("numbers", numbers)
+        if not widget.data()["revealed"]:
+            widget.act("reveal")
+        assert ("The compiler goes on through amax and sum: it takes a few rows" in widget.text()) is through
+        assert widget.data()["costs"]["compiler"]["launches"] == (1 if through else 4)
+
+
 def test_all_three_are_timed() -> None:
     widget = FusionBuilder()
     widget.act("numbers", "64")

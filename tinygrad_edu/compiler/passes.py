@@ -379,21 +379,19 @@ def _rows_of(equation: Equation) -> tuple[Any, ...]:
 def fuse(program: Program) -> Program:
     """Put elementwise equations over arrays of one shape into kernels, which pass over memory once.
 
-    ``v1 = mul(v0, 2); v2 = exp(v1); v3 = add(v2, v0)`` becomes one equation, whose body these are.
-    """
-    return _grouped(program, _Group)
-
-
-def fuse_strips(program: Program) -> Program:
-    """The same for the CPU, whose kernels over large arrays may also reduce rows, go on with that, and add all up.
-
-    ``v1 = mul(v0, v0); v2 = sum(v1, None, False)`` over a million numbers becomes one equation.
+    ``v1 = mul(v0, 2); v2 = exp(v1); v3 = add(v2, v0)`` becomes one equation, whose body these are. Over large arrays,
+    where the CPU works strip by strip, a kernel may also reduce rows, go on with that, and sum everything up.
     """
     return _grouped(program, _Strips)
 
 
+def fuse_elementwise(program: Program) -> Program:
+    """The same for a device whose kernels give each number by itself: no reductions."""
+    return _grouped(program, _Group)
+
+
 def fuse_rows(program: Program) -> Program:
-    """The same for a device, whose kernels may also reduce rows and go on with the results, as a softmax does.
+    """The same for a device whose kernels may reduce rows of any array and go on with the results, as a softmax does.
 
     ``v1 = exp(v0); v2 = sum(v1, 1, True); v3 = div(v1, v2)`` becomes one equation.
     """

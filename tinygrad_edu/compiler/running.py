@@ -31,7 +31,7 @@ from .device_code import DeviceCode
 from .ir import Program, Var
 from .loops import loops
 from .numpy_code import Code
-from .passes import fuse, fuse_rows, fuse_strips, optimised, whole
+from .passes import fuse_elementwise, fuse_rows, optimised, whole
 from .strips import STRIP
 from .watch import Watched
 
@@ -294,7 +294,7 @@ class _Part:
 
     def __init__(self, segment: Segment, trace: Trace, options: Options) -> None:
         self.segment = segment
-        program = optimised(segment.program, options.leave_out, fuse_strips)
+        program = optimised(segment.program, options.leave_out)
         feeds = _needed(segment, program)
         places: dict[int, tuple[str, int]] = {}
         for i, sink in enumerate(segment.sinks):
@@ -351,7 +351,7 @@ class _DevicePart(_Part):
         self.segment, self.home = segment, home
         program = optimised(
             segment.program, options.leave_out,
-            (lambda program: fuse_rows(whole(program, segment.body_of))) if home.fuses_rows else fuse,
+            (lambda program: fuse_rows(whole(program, segment.body_of))) if home.fuses_rows else fuse_elementwise,
         )  # fmt: skip
         self.device_code = DeviceCode(program, home, options.mode == "reduce-overhead", segment.line_of)
         trace.codes.append(self.device_code)

@@ -140,7 +140,7 @@ def barrier(program: Program, seam: int) -> str:
         if one.name in VIEWS:
             return f"{one.name} only looks at memory in another way: it costs nothing"
         if one.name not in ELEMENTWISE:
-            return f"{one.name} needs many numbers for one of its results: it is a kernel of its own"
+            return f"{one.name} needs many numbers for one of its results: what goes number by number ends there"
     first, second = (one.outs[0].shape for one in pair)
     if first == ():
         return "a single number is not worth a kernel: the compiler leaves it alone"

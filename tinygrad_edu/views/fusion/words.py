@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...common.wording import bytes_text, exact, plain, ratio_text, seconds_text
+from ...common.wording import bytes_text, exact, listed, plain, ratio_text, seconds_text
 from ...compiler.cost import Cost
 from ...compiler.ir import Equation, Program, show
-from ...compiler.passes import ELEMENTWISE, VIEWS
+from ...compiler.passes import ELEMENTWISE, REDUCTIONS, VIEWS
 from .model import FusionState, barrier, elements, groups, handed_on
 
 CACHE = 1 << 20  # bytes of an array that a processor keeps near, about
@@ -50,6 +50,11 @@ def why(state: FusionState) -> str:
                 "array after the other, in the cache."
             )
         return "The time falls with the bytes: **moving them** was what took it."
+    if through := went_through(state):
+        return (
+            f"The compiler goes **on through {listed(through)}**: it takes a few rows at a time, and has what becomes "
+            "of a row before the next operation reads it."
+        )
     if not state.closed:
         return "Each operation reads its operands from memory and **writes its result back**, for the next one to read."
     inside, kept = handed_on(state)
@@ -92,6 +97,12 @@ def verdict(state: FusionState) -> str:
         f"The compiler needs {launches(compiler)} and moves {bytes_text(compiler.moved)}; "
         f"yours needs {launches(yours)} and moves {bytes_text(yours.moved)}."
     )
+
+
+def went_through(state: FusionState) -> list[str]:
+    """The reductions in kernels of the compiler's, once they are shown: it has some over large arrays."""
+    bodies = [equation.body for equation in state.compiled.equations if equation.body] if state.revealed else []
+    return sorted({one.name for body in bodies for one in body.equations if one.name in REDUCTIONS})
 
 
 def launches(cost: Cost) -> str:
