@@ -340,6 +340,7 @@ def test_the_setting_reaches_the_run(made_up: None, progress: Progress) -> None:
     assert data["timing"]["conditions"]["cpu"]
 
 
+@pytest.mark.drawn(1 / 3)
 @pytest.mark.parametrize("tip", REAL, ids=lambda tip: tip.slug)
 def test_every_tip_can_be_shown(tip: Tip) -> None:
     for setting in ({}, *(limit.setting for limit in tip.limits)):

@@ -37,6 +37,7 @@ def test_other_right_answers_hold(name: str, answer: Any) -> None:
     assert verdict.right, verdict
 
 
+@pytest.mark.drawn(1 / 2)
 @pytest.mark.parametrize(("name", "answer", "words"), [(n, a, w) for n, found in WRONG.items() for a, w in found])
 def test_a_wrong_answer_gets_its_hint(name: str, answer: Any, words: str) -> None:
     verdict = check(name, answer)
@@ -44,6 +45,7 @@ def test_a_wrong_answer_gets_its_hint(name: str, answer: Any, words: str) -> Non
     assert words in verdict.words
 
 
+@pytest.mark.drawn(1 / 2)
 @pytest.mark.parametrize("name", TASKS)
 def test_hints_never_hold_the_solution(name: str) -> None:
     said = [check(name, answer).words for answer, _ in WRONG[name]]

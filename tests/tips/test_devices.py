@@ -30,6 +30,7 @@ def test_there_are_fourteen() -> None:
     assert len(ON_SIM) >= 14 and {tip.slug for tip in tips.search(theme="devices")} <= {tip.slug for tip in ON_SIM}
 
 
+@pytest.mark.drawn(1 / 2)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("tip", ON_SIM, ids=lambda tip: tip.slug)
 def test_it_holds_on_every_machine(tip: Tip, preset: str) -> None:

@@ -424,6 +424,7 @@ def press(name: str, path: Path, act: str, value: Any) -> None:
     assert widget._notice == "", act
 
 
+@pytest.mark.drawn(1 / 2)
 @each_state
 def test_a_control_of_each_kind_is_understood(name: str, path: Path, draw: random.Random) -> None:
     shown = sorted(controls(reach(name, path)), key=str)

@@ -74,6 +74,7 @@ def test_a_number_is_predicted() -> None:
     assert widget.data()["answer"] == 6.0
 
 
+@pytest.mark.drawn(1 / 3)
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_whole_way_of_every_tip(slug: str) -> None:
     widget = finished(slug)
@@ -434,6 +435,7 @@ def assert_true(widget: TipBrowser) -> None:
     assert ("It is:" in shown) == (visit.answer is not None and result.verdict == "holds" and not visit.ran)
 
 
+@pytest.mark.drawn(1 / 2)
 @pytest.mark.parametrize("slug", CLICKED)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_clicks_never_contradict_the_result(slug: str, seed: int) -> None:

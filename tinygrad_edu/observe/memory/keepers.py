@@ -17,8 +17,11 @@ from .parts import Keeper
 
 HOLDERS = (TensorBase, Module, Optimizer)  # what holds buffers
 DEPTH = 3  # how far lists, tuples, dicts and attributes of the program's own objects are searched
-# Packages whose objects hold no variables of a program: Python's own, and this one.
-_SEARCHED_NOT = sys.stdlib_module_names | {"tinygrad_edu", "tinygrad_edu_widgets", "numpy", "IPython", "ipykernel"}
+# Packages whose objects and functions hold no variables of a program: Python's own, this one, those that run programs.
+_SEARCHED_NOT = sys.stdlib_module_names | {
+    "tinygrad_edu", "tinygrad_edu_widgets", "numpy", "IPython", "ipykernel", "tornado", "traitlets",
+    "pytest", "_pytest", "pluggy", "xdist", "execnet",
+}  # fmt: skip
 
 Named = Iterable[tuple[str, Any]]  # names with their values; of two that are equal, the first counts
 
@@ -68,7 +71,8 @@ def variables(frame: Any) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
     modules: dict[int, Any] = {}
     while frame is not None:
-        if not own[frame.f_code.co_filename]:
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if not own[frame.f_code.co_filename] and package not in _SEARCHED_NOT:
             yield from _new(frame.f_locals, seen)
             modules[id(frame.f_globals)] = frame.f_globals
         frame = frame.f_back if frame.f_code.co_name != "<module>" else None
