@@ -609,3 +609,28 @@ def test_other_threads_print_while_a_function_is_recorded(capsys: pytest.Capture
     assert capture(f, (tg.ones(2),), {}, [tg.ones(2)]).steps
     thread.join()
     assert print is before and capsys.readouterr().out == "from another thread\n"
+
+
+class Holder:
+    """Something with an attribute that has the name of a global."""
+
+    series = 2.0
+
+
+series: list[float] = []
+
+
+def test_a_global_is_not_read_because_an_attribute_has_its_name() -> None:
+    """A list of losses that grows in a global ``series`` is nothing to a function that reads ``holder.series``."""
+    holder = Holder()
+
+    def f(x: Any) -> Any:
+        return x * holder.series
+
+    fast = compile(f, fullgraph=True)
+    for _ in range(3):
+        assert fast(tg.ones(2)).tolist() == [2.0, 2.0]
+        series.append(1.0)
+    assert len(fast.ledger) == 1
+    holder.series = 3.0
+    assert fast(tg.ones(2)).tolist() == [3.0, 3.0], "the attribute is"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import array
 import builtins
 import collections
+import dis
 import functools
 import math
 import random
@@ -280,13 +281,13 @@ class Watched:
         if id(code) in self._seen:
             return
         self._seen[id(code)] = code
-        read = _global_names(code)
+        read = _names(code)
         if runs and (impure := sorted(read & IMPURE - set(names))):
             self.iterators.append(f"{impure[0]}, which gives another thing each time, or cannot be seen")
         for key in sorted(read - set(names)):
             if key in sys.modules and key not in vars(builtins):
                 self._module_of_python(sys.modules[key], key, read)
-        for key in sorted(read & set(names)):
+        for key in sorted(_global_names(code) & set(names)):
             value = names[key]
             self.items.append((names, key, value, key))
             if isinstance(value, types.ModuleType):
@@ -336,12 +337,23 @@ def _told(name: str, was: Any, now: Any) -> str:
     return f"{name} was {_shown(was)}, and is {_shown(now)}"
 
 
-def _global_names(code: types.CodeType) -> set[str]:
+def _names(code: types.CodeType) -> set[str]:
+    """All names in it: of globals, of attributes, of what it imports."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= _global_names(constant)
+            found |= _names(constant)
     return found
+
+
+@functools.lru_cache(1024)
+def _global_names(code: types.CodeType) -> frozenset[str]:
+    """Those that it looks up among the globals."""
+    found = {one.argval for one in dis.get_instructions(code) if "GLOBAL" in one.opname or one.opname == "LOAD_NAME"}
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= _global_names(constant)
+    return frozenset(found)
 
 
 def _same(value: Any, was: Any) -> bool:
