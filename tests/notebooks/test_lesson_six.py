@@ -28,6 +28,7 @@ from tinygrad_edu.lessons.bounds_programs import (
     launches,
     merges,
     moved,
+    off,
     padded,
     product,
     scaled,
@@ -281,6 +282,15 @@ def test_from_how_many_numbers_on_bytes_limit_is_measured_after_a_guess(capsys: 
     for size, limit in zip(SIZES, (limit for _, limit in rows), strict=True):
         if not 0.9 < size / from_there < 1.1:
             assert limit in ("something else", "moving its bytes" if size > from_there else "starting it")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [(1.0, "right within a factor of 2"), (0.5, "right within a factor of 2"), (40.0, "about 40 times too large"),
+     (1 / 2500, "about 2,500 times too small"), (0.0, "no count"), (-3.0, "no count")],
+)  # fmt: skip
+def test_a_guess_is_told_how_far_it_is_off(ratio: float, words: str) -> None:
+    assert words in off(ratio)
 
 
 def test_the_chains_bytes_are_computed_beside_what_is_measured(

@@ -2,8 +2,8 @@
 
 An image stands in a frame of zeros, its rows behind each other. Then a window that moves by one sees, for each place of
 its kernel, the same numbers a step further on: a result is a sum of shifted rows, weighted, for a whole image at once.
-No matrix of windows is made. With many channels there is so much to compute for each number that BLAS is faster, which
-`Convolution.of` leaves those to.
+No matrix of windows is made. With many channels there is so much to compute for each number that BLAS is faster:
+`Convolution.of` leaves those to it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,12 @@ class Convolution:
 
     @staticmethod
     def of(equation: Equation) -> Convolution | None:
-        """That of ``conv``, ``conv_input`` or ``conv_kernel``; None where the usual body is better, or has to do it."""
+        """For a ``conv``, ``conv_input`` or ``conv_kernel``; None where the usual body is better, or has to do it."""
         x, y, *how = equation.args
         out = equation.out
         if not (isinstance(x, Var) and isinstance(y, Var)) or not x.dtype == y.dtype == out.dtype:
             return None
-        place, *rest = how if equation.name == "conv" else how[1:]
-        stride, padding, dilation = (place, *rest[:2])
-        groups = rest[2]
+        stride, padding, dilation, groups = how[:4] if equation.name == "conv" else how[1:5]
         kernel = (out if equation.name == "conv_kernel" else y).shape[2:]
         fits = out.dtype.name in ("float32", "float64") and stride == (1, 1) and groups == 1
         if not fits or not 1 < math.prod(kernel) <= PLACES:
@@ -86,7 +84,7 @@ class _Text:
     def __init__(
         self, shape: tuple[int, ...], kernel: Any, padding: Pair, dilation: Pair, windows: Any, kind: str
     ) -> None:
-        self.images_, self.channels, self.windows, self.kind = shape[0], shape[1], windows, kind
+        self.batch, self.channels, self.windows, self.kind = shape[0], shape[1], windows, kind
         (oh, ow), (kh, kw), (dh, dw) = windows, kernel, dilation
         self.row = ow + dw * (kw - 1)  # what all windows see of a row
         tall = oh + dh * (kh - 1)
@@ -110,7 +108,7 @@ class _Text:
     def images(self, results: int) -> str:
         """``conv``: for each image and some kernels, a channel after the other."""
         oh, ow = self.windows
-        lines = ["def run(x, w, out, frame, rows):", f"    for n in range({self.images_}):", *_in(2, self._framed())]
+        lines = ["def run(x, w, out, frame, rows):", f"    for n in range({self.batch}):", *_in(2, self._framed())]
         at_once = min(_AT_ONCE, results)
         for first, stop, some in _groups(results, at_once):
             weights = [f"w{k}_{i}_{j} = w[f + {k}, c, {i}, {j}]" for k in range(some) for i, j, _ in self.shifts]
@@ -140,7 +138,7 @@ class _Text:
         lines = [
             "def run(x, g, out, frame, rows):",
             f"    out[:] = {self.kind}(0)",
-            f"    for n in range({self.images_}):",
+            f"    for n in range({self.batch}):",
         ]
         lines += _in(2, [
             *self._framed(),

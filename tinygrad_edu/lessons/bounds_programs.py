@@ -108,9 +108,20 @@ def crossing(guess: Any) -> None:
         cells = [f"{seconds_text(one):>{wide}}" for one, wide in zip(told, (8, 15, 8), strict=True)]
         print(f"{size:>9,}  {'  '.join(cells)}  {CHOICES[point.bound(found.peaks)]}")
     print(f"\nComputed from both: bytes take longer than a start from about {crossed(found.peaks)}.")
+    print(off(guess / found.peaks.crossing(8)))
     print("(Where one cost is not far larger, it is paid besides. A computed rate includes the fastest of these runs.)")
     assert found.conditions is not None
     print(f"medians of {plural(found.runs, 'run')} · {found.conditions.text()}")
+
+
+def off(ratio: float) -> str:
+    """How far a guess is from what was found."""
+    if ratio <= 0:
+        return "Your guess is no count: it is not above 0."
+    times = max(ratio, 1 / ratio)
+    if times <= 2:
+        return "Your guess is right within a factor of 2."
+    return f"Your guess is about {times:,.0f} times too {'large' if ratio > 1 else 'small'}."
 
 
 def beside(guess: Any) -> None:

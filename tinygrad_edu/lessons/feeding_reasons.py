@@ -40,6 +40,8 @@ FEEDING: dict[str, str | dict[str, str]] = {
     },
     "more_threads": "Once **the readers together keep up with the step**, the step sets the pace. More of them read "
     "more at once, and none reads faster.",
+    "read_ahead": "**Room evens out, it adds no speed**: in (a) reading is slower, in (b) it is ahead anyway, in (c) "
+    "quick batches cover slow ones.",
     "one_lock": "A thread that **waits for a disk holds no lock**, nor does NumPy's sort. A loop in Python holds it, "
     "even against the training loop.",
     "copies_of_state": "Its **seed must differ from worker to worker**: a copy of a generator draws the same numbers.",

@@ -52,8 +52,8 @@ def why(state: FusionState) -> str:
         return "The time falls with the bytes: **moving them** was what took it."
     if through := went_through(state):
         return (
-            f"The compiler goes **on through {listed(through)}**: it takes a few rows at a time, and has what becomes "
-            "of a row before the next operation reads it."
+            f"The compiler goes **on through {listed(through)}**: it takes a few rows at a time, and has theirs when "
+            "the next operation needs them."
         )
     if not state.closed:
         return "Each operation reads its operands from memory and **writes its result back**, for the next one to read."
