@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
+from tests.compiler import read_inside
 from tinygrad_edu import nn
 from tinygrad_edu.compiler import TraceError, compile
 from tinygrad_edu.compiler.capture import capture
@@ -634,3 +636,111 @@ def test_a_global_is_not_read_because_an_attribute_has_its_name() -> None:
     assert len(fast.ledger) == 1
     holder.series = 3.0
     assert fast(tg.ones(2)).tolist() == [3.0, 3.0], "the attribute is"
+
+
+# Memory that is seen twice ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", [lambda o: o.t(), lambda o: o[1:], lambda o: o.reshape(-1)], ids=["t", "part", "flat"])
+def test_a_result_that_shows_what_is_written_is_its_own(view: Any) -> None:
+    ours, theirs, g = tg.ones(2, 2), tg.ones(2, 2), tg.ones(2, 2)
+
+    def step(w: Any, g: Any) -> Any:
+        o = w + g
+        w.copy_(o)
+        return view(o)
+
+    fast = compile(step, fullgraph=True)
+    for _ in range(2):
+        found, expected = fast(ours, g), step(theirs, g)
+        kept = found.tolist()
+        fast(ours, g), step(theirs, g)
+        assert found.tolist() == kept == expected.tolist()
+
+
+def test_backward_after_another_call_has_what_it_needs() -> None:
+    buffer, w, g = tg.zeros(2, 2), tg.full((2, 2), 2.0, requires_grad=True), tg.ones(2, 2)
+
+    def f(w: Any, g: Any) -> Any:
+        o = w * g
+        with tg.no_grad():
+            buffer.copy_(o)
+        return (o.reshape(-1) ** 2).sum()
+
+    fast = compile(f, fullgraph=True)
+    first = fast(w, g)
+    fast(w, g * 3)
+    first.backward()
+    assert w.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
+@pytest.mark.parametrize("given", [lambda w: w.grad, lambda w: w.grad.detach(), lambda w: w.grad[:]])
+def test_an_argument_that_is_the_gradient_that_is_written(given: Any) -> None:
+    found = []
+    for compiled in (False, True):
+        w = tg.full((3,), 2.0, requires_grad=True)
+
+        def f(x: Any, w: Any = w) -> Any:
+            if w.grad is not None:
+                w.grad.zero_()
+            loss = (w * w * x).sum()
+            loss.backward()
+            return loss.detach()
+
+        run = compile(f) if compiled else f
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it may run as it is written
+            losses = [run(tg.ones(3)).item(), run(tg.full((3,), 3.0)).item(), run(given(w)).item()]
+        found.append((losses, w.grad.tolist()))
+    assert found[0] == found[1]
+
+
+# What is read ------------------------------------------------------------------------------------------------------
+
+
+def test_a_module_that_is_imported_inside_is_read_though_it_is_a_global_too() -> None:
+    def f(x: Any) -> Any:
+        from tests.compiler.read_inside import FACTOR
+
+        return x * FACTOR
+
+    fast = compile(f, fullgraph=True)
+    assert fast(tg.ones(1)).item() == 2.0
+    before, read_inside.FACTOR = read_inside.FACTOR, 5.0
+    try:
+        assert fast(tg.ones(1)).item() == 5.0
+    finally:
+        read_inside.FACTOR = before
+
+
+rate = 2.0
+
+
+class Rated(nn.Module):
+    @property
+    def rate(self) -> float:
+        return rate
+
+    def forward(self, x: Any) -> Any:
+        return x * self.rate
+
+
+def test_what_a_property_reads_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = compile(Rated(), fullgraph=True)
+    assert fast(tg.ones(1)).item() == 2.0
+    monkeypatch.setitem(globals(), "rate", 5.0)
+    assert fast(tg.ones(1)).item() == 5.0
+
+
+def test_functions_of_one_code_have_defaults_of_their_own() -> None:
+    def scaled(factor: float) -> Any:
+        def function(x: Any, factor: float = factor) -> Any:
+            return x * factor
+
+        return function
+
+    one, two = scaled(2.0), scaled(3.0)
+    fast = compile(lambda x: one(x) + two(x), fullgraph=True)
+    assert fast(tg.ones(1)).item() == 5.0
+    two.__defaults__ = (7.0,)
+    assert fast(tg.ones(1)).item() == 9.0

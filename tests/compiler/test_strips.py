@@ -265,3 +265,28 @@ def test_what_is_written_may_lie_in_memory_in_any_way(name: str, view: str, back
         ours.zero_()
         fast(x)
         np.testing.assert_allclose(memories[0].array, memories[1].array, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_numbers_beside_reduced_rows(backend: str) -> None:
+    for number in (tg.tensor(2.0), tg.tensor([2.0]), tg.tensor([[2.0]])):
+        x = X.detach().requires_grad_()
+
+        def f(x: Any, s: Any) -> Any:
+            m = x.sum(1, keepdim=True) * s
+            return (x - m) * s, x / (x.exp().sum(1, keepdim=True) * s), x.amax(1, keepdim=True).mean()
+
+        found, expected = compile(f, backend=backend, fullgraph=True)(x, number), f(x, number)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one.detach().array, other.detach().array, rtol=1e-4, atol=1e-3)
+        found[2].backward()
+        ours, x.grad = x.grad.array, None
+        expected[2].backward()
+        np.testing.assert_allclose(ours, x.grad.array, rtol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_a_mean_of_a_very_long_row_keeps_its_digits(backend: str) -> None:
+    x = tg.full((3, 2_000_000), 0.1)
+    found = compile(lambda x: (x + 1).mean(1, keepdim=True) * 2, backend=backend, fullgraph=True)(x)
+    np.testing.assert_allclose(found.array, 2.2, rtol=1e-6)

@@ -564,8 +564,9 @@ class _Finish:
         out.limits = list({id(feed): (feed, low, high) for feed, low, high in tracer.limits}.values())
         out.tensors = [lift.tensor for lift in tracer.lifts.values() if lift.feed.kind == "tensor"]
         out.written = [
-            sink.target for one in out.steps if isinstance(one, Segment) for sink in one.sinks if sink.kind == "write"
-        ]
+            sink.target for one in out.steps if isinstance(one, Segment) for sink in one.sinks
+            if sink.kind in ("write", "write gradient")
+        ]  # fmt: skip
         self._check_memory()
         self._check_places()
         return out

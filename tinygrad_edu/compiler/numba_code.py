@@ -120,7 +120,7 @@ class _Loop:
         self.room = [var for var in since if self._is_whole(var) and var in again | reduced]
 
         at, count = ("_[j]", "n") if self.one_row else ("[i, j]", str(self.columns))
-        indexes = {"whole": at, "row": "[j]", "number": "[0]"}
+        indexes = {"whole": at, "row": "[j]"}
         places: dict[Var, list[str]] = {var: [] for var in since}  # where a variable of each number lies in memory
         for i, (var, how) in enumerate(hows.items()):
             places[var] = [f"a{i}{indexes[how]}"] if how in indexes else []
@@ -130,7 +130,7 @@ class _Loop:
         for var, name in room.items():
             places[var].append(name + "[j]")
 
-        each = {"column": "[i]", "channel": f"[i % {self.channels}]"}  # a number for each row
+        each = {"column": "[i]", "channel": f"[i % {self.channels}]", "number": "[0]"}  # one for each row
         lines = [f"v{v.number} = a{i}{each[how]}" for i, (v, how) in enumerate(hows.items()) if how in each]
         if self.one_row:
             parts = [f"a{i}" for i, how in enumerate(hows.values()) if how == "whole"]
@@ -363,13 +363,13 @@ def words() -> dict[str, Any]:
 
     @numba.njit(fastmath={"reassoc"})  # type: ignore[untyped-decorator]
     def total(x: Any, n: int) -> Any:
-        found = x.dtype.type(0)
+        found = 0.0  # of 64 bits
         for k in range(0, n, 1024):  # each lane of the processor adds few one by one
             part = x.dtype.type(0)
             for j in range(k, min(k + 1024, n)):
                 part += x[j]
             found += part
-        return found
+        return x.dtype.type(found)
 
     @inline  # type: ignore[untyped-decorator]
     def larger(x: Any, y: Any) -> Any:

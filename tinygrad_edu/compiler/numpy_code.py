@@ -183,7 +183,7 @@ class _Writer:
                 self.code.lines.append(f"r{place} = {text}.copy()")
                 parts.append(f"r{place}")
                 continue
-            shared = root in self.static or text in self.target.values()
+            shared = root in self.static or root in self.target  # views of these show the same memory
             parts.append(f"{text}.copy()" if shared else text)
         self.code.lines += copies
         return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
@@ -587,7 +587,12 @@ class _Writer:
                     memory.append(made)
                     spare.append(f"p{out.number}")
                 words[out] = spare.pop()
-            given = [words[arg] if isinstance(arg, Var) else self._word(arg) for arg in one.args]
+            given = []
+            for k, arg in enumerate(one.args):
+                given.append(words[arg] if isinstance(arg, Var) else self._word(arg))
+                if isinstance(arg, np.ndarray) and arg.ndim == len(shape) and arg.shape[0] == shape[0]:
+                    lines.append(f"c{out.number}_{k} = {given[-1]}[i:j]")
+                    given[-1] = f"c{out.number}_{k}"
             lines += self._strip_lines(one, given, words[out])
             for var in {*variables(one.args)}:
                 name = words.get(var, "")

@@ -120,22 +120,32 @@ def constants(program: Program) -> Program:
 
 
 def _read_by_elementwise(program: Program) -> set[Var]:
-    """The variables that may become a Python number: whoever reads them has another array of the shape that results."""
+    """The variables that may become a Python number: whoever reads them has another array, of the shape and dtype that
+    result, which stays one."""
     fits = {equation.out for equation in program.equations if equation.body is None}
     fits -= set(program.outputs)
+    stays = set(program.inputs)  # what is computed from an input is no number, unless only its shape is used
     for equation in program.equations:
+        if equation.name not in FILLED and not stays.isdisjoint(variables(equation.args)):
+            stays.update(equation.outs)
+
+    def lasts(one: Any, like: Var) -> bool:
+        return isinstance(one, Var) and one in stays and one.dtype == like.dtype
+
+    for equation in program.equations:
+        like = equation.outs[0]
         for var in variables(equation.args):
-            others = [one for one in variables(equation.args) if one is not var]
-            if equation.name in STAY_NUMBERS and var in equation.args[:1] and var.dtype.kind == "f":
+            if equation.name in STAY_NUMBERS and var is equation.args[0] and var.dtype.kind == "f":
                 continue  # that becomes a number itself, or keeps its operand
-            lasting = equation.name in ("mul", "add", "sub", "div") and any(
-                one.shape == equation.outs[0].shape and one.dtype == equation.outs[0].dtype for one in others
-            )
-            choice = equation.name == "where" and var in equation.args[1:] and any(
-                one.dtype == equation.outs[0].dtype
-                for one in equation.args[1:] if isinstance(one, Var) and one is not var
-            ) and any(one.shape == equation.outs[0].shape for one in others)  # fmt: skip
-            if not (lasting or choice):
+            others = [one for one in equation.args if one is not var]
+            if equation.name in ("mul", "add", "sub", "div"):
+                good = any(lasts(one, like) and one.shape == like.shape for one in others)
+            elif equation.name == "where" and var is not equation.args[0]:
+                shapes = any(isinstance(one, Var) and one in stays and one.shape == like.shape for one in others)
+                good = shapes and any(lasts(one, like) for one in others if one is not equation.args[0])
+            else:
+                good = False
+            if not good:
                 fits.discard(var)
     for equation in reversed(program.equations):  # what these read is a number only if their result may be one
         if equation.name in STAY_NUMBERS and isinstance(equation.args[0], Var) and equation.out not in fits:

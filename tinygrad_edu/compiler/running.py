@@ -125,8 +125,8 @@ class Run:
             if (t.gradient is not None) is not there:
                 return False
         for feed in self.written:
-            own = _tensor_of(feed, tensors)
-            if not own.array.flags.writeable or self._shared(own, tensors):
+            own = _written_of(feed, tensors)
+            if not own.array.flags.writeable or self._shared(own, tensors, feed.kind == "gradient"):
                 return False
         return not self.watched.changed()
 
@@ -144,23 +144,23 @@ class Run:
             array = self.script.home.peek(_tensor_of(limit[0], tensors).array)
             limit[1], limit[2] = min(limit[1], array.min().item()), max(limit[2], array.max().item())
 
-    def _shared(self, own: Tensor, tensors: list[Tensor]) -> bool:
-        """Whether another tensor shows memory that is written."""
+    def _shared(self, own: Tensor, tensors: list[Tensor], gradient: bool) -> bool:
+        """Whether another tensor shows memory that is written, or an argument is the gradient that is."""
         array = own.array
         for other in (*tensors, *self.script.tensors):
             seen = other.array
             apart = seen.base is None and array.base is None and seen is not array  # two that own their memory
-            if other is not own and not apart and share_memory(seen, array):
+            if (gradient or other is not own) and not apart and share_memory(seen, array):
                 return True
         return False
 
     def why_not(self, tensors: list[Tensor]) -> str:
         """What is different, in words."""
         for feed in self.written:
-            own = _tensor_of(feed, tensors)
+            own = _written_of(feed, tensors)
             if not own.array.flags.writeable:
                 return f"a tensor {list(own.shape)} that is written is read-only now"
-            if self._shared(own, tensors):
+            if self._shared(own, tensors, feed.kind == "gradient"):
                 return f"a tensor {list(own.shape)} that is written shares its memory with another one now"
         for t, shape, dtype, free, in_order, kind in self.guards:
             if BY_TYPE[type(t.array)] is not BY_TYPE[kind]:
@@ -201,9 +201,10 @@ class Run:
             else:
                 step()
         for feed in self.written:
-            t = _tensor_of(feed, tensors)
-            own_buffer(t)
-            t.storage.written(STEP, None)
+            t = _written_of(feed, tensors)
+            if t is not None:  # a gradient may be cleared after it was written
+                own_buffer(t)
+                t.storage.written(STEP, None)
         return results, carried
 
     def _filled(self, tree: Any, results: Any, tensors: list[Tensor]) -> Any:
@@ -229,6 +230,12 @@ def _tensor(found: Any) -> Tensor:
 def _tensor_of(feed: Feed, tensors: list[Tensor]) -> Tensor:
     found: Tensor = tensors[feed.source] if feed.kind == "argument" else feed.source
     return found
+
+
+def _written_of(feed: Feed, tensors: list[Tensor]) -> Any:
+    """What is written: a tensor, or its gradient, if it has one."""
+    found = _tensor_of(feed, tensors)
+    return found.gradient if feed.kind == "gradient" else found
 
 
 def _only_once(backward: Callable[..., Any]) -> Callable[..., Any]:

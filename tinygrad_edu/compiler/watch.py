@@ -68,6 +68,7 @@ class Watched:
         self._copies: list[tuple[Any, Any]] = []  # containers, and what was in them
         self._classes: set[type] = set()
         self._seen: dict[int, Any] = {}  # by id; kept, so that no id is used again
+        self._functions: dict[int, types.FunctionType] = {}
         self._look(function, _name(function))
         for i, value in enumerate(extra):
             self._look(value, f"argument {i}")
@@ -239,6 +240,8 @@ class Watched:
                     self._function(item, runs=False)
                 elif isinstance(item, (staticmethod, classmethod)) and isinstance(item.__func__, types.FunctionType):
                     self._function(item.__func__, runs=False)
+                elif isinstance(item, property) and isinstance(item.fget, types.FunctionType):
+                    self._function(item.fget, runs=False)
                 elif isinstance(item, PLAIN) and not key.startswith("__"):
                     self.items.append((vars(part), key, item, f"{name}.{key}"))
 
@@ -278,16 +281,17 @@ class Watched:
                 continue
             self.cells.append((cell, value, key))
             self._look(value, key)
-        if id(code) in self._seen:
+        if id(function) in self._functions:  # by itself: functions of one code differ in defaults and closures
             return
-        self._seen[id(code)] = code
+        self._functions[id(function)] = function
         read = _names(code)
         if runs and (impure := sorted(read & IMPURE - set(names))):
             self.iterators.append(f"{impure[0]}, which gives another thing each time, or cannot be seen")
-        for key in sorted(read - set(names)):
+        looked_up = _global_names(code) & set(names)
+        for key in sorted(read - looked_up):
             if key in sys.modules and key not in vars(builtins):
                 self._module_of_python(sys.modules[key], key, read)
-        for key in sorted(_global_names(code) & set(names)):
+        for key in sorted(looked_up):
             value = names[key]
             self.items.append((names, key, value, key))
             if isinstance(value, types.ModuleType):

@@ -1,0 +1,3 @@
+"""A module that a function imports when it runs."""
+
+FACTOR = 2.0
