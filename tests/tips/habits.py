@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -230,6 +231,12 @@ def find_num_workers() -> None:
         pass
 
 
+def two_workers_for_a_slow_disk() -> None:
+    total = 0.0
+    for x in DataLoader(Chores(48, "waits", 20), batch_size=4, num_workers=2, worker="thread"):
+        total += float(len(x))
+
+
 def persistent_workers() -> None:
     loader = DataLoader(TensorDataset(*digits_like()), batch_size=16, num_workers=2)
     for _ in range(3):
@@ -261,15 +268,33 @@ def watch_training() -> None:
     x.log().sum()
 
 
-def out_of_memory() -> None:
-    layers = nn.Sequential(*[nn.Linear(256, 256) for _ in range(8)]).to("sim")
+@contextmanager
+def room_for(megabytes: int) -> Iterator[None]:
+    """So much memory of the device beside what is there."""
     tg.accelerator.empty_cache()
-    room = tg.accelerator.memory_reserved() + (32 << 20)  # beside what is there
+    room = tg.accelerator.memory_reserved() + (megabytes << 20)
     tg.accelerator.set_per_process_memory_fraction(room / tg.sim.machine()["memory"])
     try:
-        layers(tg.rand(4096, 256, device="sim"))
+        yield
     finally:
         tg.accelerator.set_per_process_memory_fraction(1.0)
+
+
+def out_of_memory() -> None:
+    layers = nn.Sequential(*[nn.Linear(256, 256) for _ in range(8)]).to("sim")
+    with room_for(32):
+        layers(tg.rand(4096, 256, device="sim"))
+
+
+def too_deep() -> None:
+    layers = [layer for _ in range(12) for layer in (nn.Conv2d(4, 4, 3, padding=1), nn.Tanh())]
+    model = nn.Sequential(*layers).to("sim")
+    optimizer = tg.optim.SGD(model.parameters(), lr=0.1)
+    with room_for(24):
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(tg.rand(64, 4, 48, 48, device="sim")).square().mean().backward()
+            optimizer.step()
 
 
 class Plain(nn.Module):
@@ -324,16 +349,18 @@ SLOW: dict[str, tuple[Program, set[str]]] = {
     "norms read one by one": (gradient_clipping, {"gradient-clipping"}),
     "a loop that waits for its data": (loader_workers, {"loader-workers"}),
     "one worker too few": (find_num_workers, {"find-num-workers"}),
+    "two workers for a slow disk": (two_workers_for_a_slow_disk, {"find-num-workers"}),
     "workers started in each epoch": (persistent_workers, {"persistent-workers"}),
     "clones that are only read": (share_storage, {"share-storage"}),
     "a transposed matrix read ten times": (contiguous_access, {"contiguous-access"}),
     "a slice as a list of places": (advanced_indexing, {"basic-vs-advanced-indexing"}),
     "a logarithm of a negative number": (watch_training, {"watch-training"}),
     "too large a batch": (out_of_memory, {"batch-size-search", "gradient-checkpointing"}),
+    "too deep a network": (too_deep, {"batch-size-search", "gradient-checkpointing"}),
     "layers in a plain list": (registered_layers, {"registered-layers"}),
     "a rate as a Python number": (retracing, {"retracing"}),
 }
-RAISES = {"too large a batch": OutOfMemoryError}
+RAISES = {"too large a batch": OutOfMemoryError, "too deep a network": OutOfMemoryError}
 
 
 # Without a habit -----------------------------------------------------------------------------------------------------

@@ -169,6 +169,9 @@ def test_many_tips_can_be_recognised() -> None:
     assert len(there) >= 35
     planted = {slug for _, slugs in habits.SLOW.values() for slug in slugs}
     assert planted == there
+    programs = [slugs for _, slugs in (*habits.SLOW.values(), *strangers.SLOW.values())]
+    assert all(sum(slug in slugs for slugs in programs) >= 2 for slug in there), "two programs or more for each"
+    assert len(programs) >= 40 and len(habits.CLEAN) + len(strangers.CLEAN) >= 20
 
 
 def test_the_report() -> None:
