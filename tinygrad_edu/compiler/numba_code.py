@@ -94,16 +94,16 @@ class _Loop:
         shapes = {"whole": whole, "row": (columns,), "column": (rows,), "channel": (self.channels,), "number": (1,)}
         self.inputs = [shapes[how] for how in hows.values() if how is not None]
         self.outputs = {v: whole if self._is_whole(v) else (rows,) for v in body.outputs if v not in self.totals}
-        self.room: list[Var] = []
+        self.hows, self.room = hows, list[Var]()
         if None not in hows.values() and all(var.dtype.name in KINDS for var in body.inputs):
-            self._write(hows)
+            self._write(self._times())
 
     def _is_whole(self, var: Var) -> bool:
         return var.shape == self.shape
 
-    def _write(self, hows: dict[Var, str | None]) -> None:
-        """Write all of it, if everything has a form."""
-        since = dict.fromkeys(self.body.inputs, 0)  # the time through the row from which a variable is known
+    def _times(self) -> list[list[Equation]]:
+        """What is computed the first time through a row, the second time, and so on. Notes what has to be kept."""
+        since = dict.fromkeys(self.body.inputs, 0)  # the time from which a variable is known
         times: list[list[Equation]] = [[]]
         again, reduced = set[Var](), set[Var]()
         for equation in self.body.equations:
@@ -116,64 +116,85 @@ class _Loop:
                 reduced.update(reads)
                 since[equation.out] = time + 1
                 times += [[]] if len(times) == time + 1 else []
-        again -= {*self.body.inputs, *self.outputs}
-        self.room = [var for var in since if self._is_whole(var) and var in again | reduced]
+        kept = again - {*self.body.inputs, *self.outputs} | reduced
+        self.room = [var for var in since if self._is_whole(var) and var in kept]
+        return times
 
-        at, count = ("_[j]", "n") if self.one_row else ("[i, j]", str(self.columns))
-        indexes = {"whole": at, "row": "[j]"}
-        places: dict[Var, list[str]] = {var: [] for var in since}  # where a variable of each number lies in memory
-        for i, (var, how) in enumerate(hows.items()):
-            places[var] = [f"a{i}{indexes[how]}"] if how in indexes else []
+    def _places(self) -> dict[Var, list[str]]:
+        """Where the numbers of a variable lie in memory, if they do: among the operands, the results, what is kept."""
+        at = "_[j]" if self.one_row else "[i, j]"
+        places: dict[Var, list[str]] = {}
+        for i, (var, how) in enumerate(self.hows.items()):
+            if how in ("whole", "row"):
+                places[var] = [f"a{i}{at if how == 'whole' else '[j]'}"]
         for i, var in enumerate(self.outputs):
-            places[var].append(f"o{i}{at if self._is_whole(var) else '[i]'}")
-        room = {var: f"w{i}" for i, var in enumerate(self.room)}
-        for var, name in room.items():
-            places[var].append(name + "[j]")
+            places.setdefault(var, []).append(f"o{i}{at if self._is_whole(var) else '[i]'}")
+        for i, var in enumerate(self.room):
+            places.setdefault(var, []).append(f"w{i}[j]")
+        return places
 
-        each = {"column": "[i]", "channel": f"[i % {self.channels}]", "number": "[0]"}  # one for each row
-        lines = [f"v{v.number} = a{i}{each[how]}" for i, (v, how) in enumerate(hows.items()) if how in each]
+    def _row(self) -> list[str]:
+        """What comes first in a row: the numbers that are the same in all of it; of one row, the parts of this turn."""
+        each = {"column": "[i]", "channel": f"[i % {self.channels}]", "number": "[0]"}
+        lines = [f"{_name(var)} = a{i}{each[how]}" for i, (var, how) in enumerate(self.hows.items()) if how in each]
         if self.one_row:
-            parts = [f"a{i}" for i, how in enumerate(hows.values()) if how == "whole"]
+            parts = [f"a{i}" for i, how in enumerate(self.hows.values()) if how == "whole"]
             parts += [f"o{i}" for i in range(len(self.outputs))]
             lines += [f"start, n = i * {self.length}, min({self.length}, {self.columns} - i * {self.length})"]
             lines += [f"{part}_ = {part}[start:start + n]" for part in parts]
-        names = {var: f"v{var.number}" for var in since}
+        return lines
+
+    def _write(self, times: list[list[Equation]]) -> None:
+        """Write all of it, if everything has a form."""
+        lines, places = self._row(), self._places()
         for equations in times:
-            before, inner, after = list[str](), list[str](), list[str]()
-            known = set[Var]()
-
-            def load(var: Var, known: set[Var] = known, inner: list[str] = inner) -> None:
-                if var not in known and places[var] and (self._is_whole(var) or var in hows):
-                    inner.append(f"{names[var]} = {places[var][0]}")
-                    inner += [f"{place} = {names[var]}" for place in places[var][1:] if var in hows]
-                known.add(var)
-
-            for equation in equations:
-                out = equation.out
-                if equation.name in ROW_REDUCERS:
-                    load(equation.args[0])
-                    to = f"p{self.totals.index(out)}[i]" if out in self.totals else names[out]
-                    after.append(f"{to} = {ROW_REDUCERS[equation.name]}({room[equation.args[0]]}, {count})")
-                    after += [f"{place} = {names[out]}" for place in places[out]]
-                    continue
-                text = expression(equation, names)
-                if text is None:
-                    return
-                lines_of = inner if self._is_whole(out) else before
-                if lines_of is inner:
-                    for var in variables(equation.args):
-                        load(var)
-                lines_of.append(f"{names[out]} = {KINDS[out.dtype.name]}({text})")
-                lines_of += [f"{place} = {names[out]}" for place in places[out]]
-                known.add(out)
-            lines += before
-            if inner:
-                lines += [f"for j in range({count}):", *(f"    {line}" for line in inner)]
-            lines += after
+            found = self._once_through(equations, places)
+            if found is None:
+                return
+            lines += found
         kinds = (("a", self.inputs), ("o", self.outputs), ("w", self.room), ("p", self.totals))
         parameters = ", ".join(f"{letter}{i}" for letter, some in kinds for i in range(len(some)))
         loop = [f"    for i in range({self.turns}):", *(f"        {line}" for line in lines)]
         self.source = "\n".join([f"def run({parameters}):", *loop, ""])
+
+    def _once_through(self, equations: list[Equation], places: dict[Var, list[str]]) -> list[str] | None:
+        """The lines of one time through a row: before the loop over it, the loop, and after it."""
+        before, inner, after = list[str](), list[str](), list[str]()
+        count = "n" if self.one_row else str(self.columns)
+        names = {var: _name(var) for var in (*self.body.inputs, *(e.out for e in self.body.equations))}
+        known = set[Var]()
+
+        def put(lines: list[str], var: Var, value: str, into: list[str]) -> None:
+            lines += [f"{_name(var)} = {value}", *(f"{place} = {_name(var)}" for place in into)]
+            known.add(var)
+
+        def load(var: Var) -> None:
+            if var not in known and var in places and (self._is_whole(var) or var in self.hows):
+                first, *rest = places[var]
+                put(inner, var, first, rest if var in self.hows else [])
+
+        for equation in equations:
+            out = equation.out
+            if equation.name in ROW_REDUCERS:
+                source = equation.args[0]
+                load(source)
+                value = f"{ROW_REDUCERS[equation.name]}(w{self.room.index(source)}, {count})"
+                into = [f"p{self.totals.index(out)}[i]"] if out in self.totals else places.get(out, [])
+                put(after, out, value, into)
+                continue
+            text = expression(equation, names)
+            if text is None:
+                return None
+            if self._is_whole(out):
+                for var in variables(equation.args):
+                    load(var)
+            put(inner if self._is_whole(out) else before, out, f"{KINDS[out.dtype.name]}({text})", places.get(out, []))
+        loop = [f"for j in range({count}):", *(f"    {line}" for line in inner)] if inner else []
+        return [*before, *loop, *after]
+
+
+def _name(var: Var) -> str:
+    return f"v{var.number}"
 
 
 def _seen(shape: tuple[int, ...], whole: tuple[int, ...], split: int) -> str | None:
