@@ -348,7 +348,7 @@ def test_22_timing(block: Block) -> None:
 
 def test_23_memory(block: Block, torch: Any) -> None:
     ran = block(23)
-    assert ran.names["peak_memory"] * 1e9 == torch.cuda.max_memory_allocated() > 0
+    assert ran.names["peak_memory"] == torch.cuda.max_memory_allocated() / 1e9 > 0
     assert ran.printed.startswith("Peak memory: ")
 
 

@@ -162,11 +162,20 @@ class TestFailures:
 
     @on_posix
     def test_ctrl_c_reaches_the_workers(self, workers: Engines) -> None:
-        timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
+        ended = threading.Event()
+
+        def press() -> None:
+            """Again, as people do: one that comes while garbage is collected is ignored by Python."""
+            for pause in (1.0, 10.0, 10.0):
+                if not ended.wait(pause):
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        presses = threading.Thread(target=press)
+        presses.start()
         with pytest.raises(KeyboardInterrupt):
             workers.run(time.sleep, 100)
-        timer.join()
+        ended.set()
+        presses.join()
         assert workers.run(dist.get_rank) == [0, 1]
 
     def test_what_cannot_be_sent(self, workers: Engines) -> None:
