@@ -437,9 +437,10 @@ def _grouped(program: Program, kind: type[_Group]) -> Program:
     if kind is not _Rows:
         done = _joined(program, done)
     equations: list[Equation] = []
+    read = readers(program)
     for one in done:
         parts = one.equations if isinstance(one, _Group) else [one]
-        equations += kernel(parts, program) if len(parts) > 1 else parts
+        equations += kernel(parts, program, read) if len(parts) > 1 else parts
     return Program(program.inputs, tuple(equations), program.outputs)
 
 
@@ -499,11 +500,24 @@ def widest(equation: Equation) -> tuple[int, ...]:
     return found
 
 
-def kernel(parts: list[Equation], program: Program) -> list[Equation]:
-    """These equations of the program as one. Views of its results that others need come after it, and cost nothing."""
-    own = {id(equation) for equation in parts}
-    outside = set(program.outputs)
-    outside.update(v for one in program.equations if id(one) not in own for v in variables(one.args))
+def readers(program: Program) -> dict[Var, list[int]]:
+    """Who reads each variable: the ids of equations."""
+    found: dict[Var, list[int]] = {}
+    for equation in program.equations:
+        for var in variables(equation.args):
+            found.setdefault(var, []).append(id(equation))
+    return found
+
+
+def kernel(parts: list[Equation], program: Program, read: dict[Var, list[int]] | None = None) -> list[Equation]:
+    """These equations of the program as one. Views of its results that others need come after it, and cost nothing.
+
+    Who makes many kernels of a program gives its `readers`.
+    """
+    own, outputs = {id(equation) for equation in parts}, set(program.outputs)
+    read = readers(program) if read is None else read
+    made = {var for one in parts for var in one.outs}
+    outside = {var for var in made if var in outputs or not own.issuperset(read.get(var, ()))}
     views: list[Equation] = []
     for one in reversed(parts):
         if one.out in outside and _is_view(one):
@@ -511,7 +525,6 @@ def kernel(parts: list[Equation], program: Program) -> list[Equation]:
             outside.add(one.args[0])
     made_later = {one.out for one in views}
     inside = {var for equation in parts for var in variables(equation.args)}
-    made = {var for one in parts for var in one.outs}
     inputs = tuple(sorted(inside - made, key=lambda var: var.number))
     outs = tuple(v for one in parts for v in one.outs if v in outside and v not in made_later)
     body = Program(inputs, tuple(parts), outs)
