@@ -31,8 +31,7 @@ UFUNCS: dict[str, Any] = {
 UFUNCS |= {name: getattr(XP, name) for name in ELEMENTWISE if isinstance(getattr(XP, name, None), np.ufunc)}
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
          "ge": ">=", "and": "&", "or": "|", "xor": "^", "matmul": "@"}  # fmt: skip
-REDUCERS = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply}
-ROW_REDUCERS = {"sum": np.add, "amax": np.maximum, "amin": np.minimum}
+REDUCERS = {"sum": np.add, "amax": np.maximum, "amin": np.minimum, "prod": np.multiply}
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
@@ -424,9 +423,7 @@ class _Writer:
         to = self._destination(equation.out)
         self.code.kernels.append(found)
         self._emit(found.run, equation.name, *words[:2], to)
-        if (
-            equation.name == "conv_kernel"
-        ):  # what lies between the rows is multiplied by 0: if it is inf or nan, it shows
+        if equation.name == "conv_kernel":  # what lies between the rows is multiplied by 0: inf and nan show
             body = f"{self._constant(XP.conv_kernel, 'conv_kernel')}({', '.join(words)})"
             good = f"{self._constant(np.isfinite, 'isfinite')}({to}).all()"
             self.code.lines.append(f"if not {good}: {self._constant(np.copyto, 'copyto')}({to}, {body})")
@@ -530,11 +527,13 @@ class _Writer:
         words += [self._constant(array, "t") for array in (*found.room, *found.parts.values())]
         self.code.kernels.append(found)
         self._emit(found.run, "kernel", *words)
-        for var, parts in found.parts.items():
-            self.text[var] = f"v{var.number}"
-            add = self._constant(np.add.reduce, "add_reduce")
-            self.code.lines.append(f"v{var.number} = {add}({self._constant(parts, 't')})")
+        self.code.lines += [self._added_up(var, parts) for var, parts in found.parts.items()]
         return True
+
+    def _added_up(self, var: Var, parts: Any) -> str:
+        """The line in which the parts of a sum become the sum."""
+        self.text[var] = f"v{var.number}"
+        return f"v{var.number} = {self._constant(np.add.reduce, 'add_reduce')}({self._constant(parts, 't')})"
 
     def _seen_as(self, var: Var, shape: tuple[int, ...]) -> str:
         """The same memory in another shape; a copy of what does not lie in order."""
@@ -547,9 +546,7 @@ class _Writer:
         """A loop over strips. False where an equation has no form for that."""
         body = equation.body
         assert body is not None
-        if any(
-            one.name not in {*UFUNCS, *ROW_REDUCERS, "relu", "where", "astype", "sigmoid"} for one in body.equations
-        ):
+        if any(one.name not in {*UFUNCS, *REDUCERS, "relu", "where", "astype", "sigmoid"} for one in body.equations):
             return False
         lines: list[str] = []
         after: list[str] = []
@@ -574,8 +571,7 @@ class _Writer:
             if len(out.shape) < len(shape):  # a sum of everything: that of all strips
                 add, sums = self._constant(np.add.reduce, "add_reduce"), np.empty(-(-shape[0] // rows), out.dtype)
                 lines.append(f"{self._constant(sums, 't')}[i // {rows}] = {add}({words[one.args[0]]}, None)")
-                after.append(f"v{out.number} = {add}({self._constant(sums, 't')})")
-                self.text[out] = f"v{out.number}"
+                after.append(self._added_up(out, sums))
                 continue
             if out not in words:
                 key = out.dtype, out.shape
@@ -617,8 +613,8 @@ class _Writer:
             return [f"{self._constant(np.maximum, 'maximum')}({words[0]}, {zero}, out={to})"]
         if name == "astype":
             return [f"{copyto}({to}, {words[0]}, 'unsafe')"]
-        if name in ROW_REDUCERS:
-            reduce = self._constant(ROW_REDUCERS[name].reduce, f"{name}_reduce")
+        if name in REDUCERS:
+            reduce = self._constant(REDUCERS[name].reduce, f"{name}_reduce")
             return [f"{reduce}({words[0]}, {words[1]}, None, {to}, True)"]
         if name == "sigmoid":
             return [f"{copyto}({to}, {self._constant(XP.sigmoid, name)}({words[0]}))"]

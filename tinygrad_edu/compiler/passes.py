@@ -369,6 +369,10 @@ class _Rows(_Group):
         if rows or equation.name == "getitem":
             self.reduced = math.prod(equation.outs[0].shape)
 
+    def goes_on_with(self, later: _Group) -> bool:
+        """No: what stands between them may have to wait for a reduction, or for a product."""
+        return False
+
 
 def _rows_of(equation: Equation) -> tuple[Any, ...]:
     """Of a reduction: whether a run of axes goes, and its length, run by run. () for what reduces nothing."""
@@ -434,11 +438,9 @@ def _grouped(program: Program, kind: type[_Group]) -> Program:
         joins.add(equation)
     for group in list(open_):
         close(group)
-    if kind is not _Rows:
-        done = _joined(program, done)
     equations: list[Equation] = []
     read = readers(program)
-    for one in done:
+    for one in _joined(program, done):
         parts = one.equations if isinstance(one, _Group) else [one]
         equations += kernel(parts, program, read) if len(parts) > 1 else parts
     return Program(program.inputs, tuple(equations), program.outputs)

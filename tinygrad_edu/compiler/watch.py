@@ -18,7 +18,7 @@ import random
 import sys
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -341,23 +341,24 @@ def _told(name: str, was: Any, now: Any) -> str:
     return f"{name} was {_shown(was)}, and is {_shown(now)}"
 
 
-def _names(code: types.CodeType) -> set[str]:
-    """All names in it: of globals, of attributes, of what it imports."""
-    found = set(code.co_names)
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """It, and those of the functions and classes that are made inside."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= _names(constant)
-    return found
+            yield from _codes(constant)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """All names in it: of globals, of attributes, of what it imports."""
+    return {name for one in _codes(code) for name in one.co_names}
 
 
 @functools.lru_cache(1024)
 def _global_names(code: types.CodeType) -> frozenset[str]:
     """Those that it looks up among the globals."""
-    found = {one.argval for one in dis.get_instructions(code) if "GLOBAL" in one.opname or one.opname == "LOAD_NAME"}
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= _global_names(constant)
-    return frozenset(found)
+    steps = (step for one in _codes(code) for step in dis.get_instructions(one))
+    return frozenset(step.argval for step in steps if "GLOBAL" in step.opname or step.opname == "LOAD_NAME")
 
 
 def _same(value: Any, was: Any) -> bool:
