@@ -108,7 +108,15 @@ def proxies(tree: Any) -> list[Any]:
     """The proxies among arguments, inside tuples and lists too."""
     if isinstance(tree, ProxyArray):
         return [tree]
-    return [p for item in tree for p in proxies(item)] if isinstance(tree, (tuple, list)) else []
+    if not isinstance(tree, (tuple, list)):
+        return []
+    found: list[Any] = []
+    for item in tree:  # written out: this is asked for each operation that is recorded
+        if isinstance(item, ProxyArray):
+            found.append(item)
+        elif isinstance(item, (tuple, list)):
+            found += proxies(item)
+    return found
 
 
 def unwrap(tree: Any, part: Callable[[Any], Any], other: Callable[[Any], Any] = lambda value: value) -> Any:
@@ -116,7 +124,7 @@ def unwrap(tree: Any, part: Callable[[Any], Any], other: Callable[[Any], Any] = 
     if isinstance(tree, ProxyArray):
         return part(tree)
     if type(tree) in (tuple, list):
-        return tuple(unwrap(item, part, other) for item in tree)
+        return tuple([part(item) if isinstance(item, ProxyArray) else unwrap(item, part, other) for item in tree])
     if isinstance(tree, slice):
         return slice(*(unwrap(one, part, other) for one in (tree.start, tree.stop, tree.step)))
     return other(tree)

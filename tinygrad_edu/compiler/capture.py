@@ -29,7 +29,7 @@ from ..core.slow import Call, Interceptor
 from ..core.storage import storage_of
 from ..settings import modes
 from ..tensor import Tensor, wrap
-from .ir import Equation, Program, Var, variables
+from .ir import Equation, Program, Var
 from .lengths import NOTES, bare
 from .trace import HOME, RecArray, Recorder, TraceError
 
@@ -582,7 +582,7 @@ class _Finish:
                 sinks.append((var, Sink("result", i)))
         known = made | (set(self.tracer.feeds) if self.out.backward is not None else set())
         sinks += [(var, Sink("carried", var)) for var in sorted(later, key=lambda v: v.number) if var in known]
-        used = {var for equation in equations for var in variables(equation.args)} | {var for var, _ in sinks}
+        used = {var for equation in equations for var in equation.reads} | {var for var, _ in sinks}
         if self.tracer.segments and equations is self.tracer.segments[0][0]:  # arguments that nothing reads, too
             used.update(lift.first for lift in self.tracer.lifts.values() if lift.feed.kind == "argument")
         inputs = sorted(used - made, key=lambda var: var.number)

@@ -125,7 +125,7 @@ class _Layout:
         name, args = equation.name, equation.args
         if equation.body is not None or name not in {*VIEWS, "contiguous"} or not isinstance(args[0], Var):
             return False
-        if any(True for _ in variables(args[1:])) or (name == "getitem" and not is_basic(args[1])):
+        if variables(args[1:]) or (name == "getitem" and not is_basic(args[1])):
             return False
         source = self.array[args[0]]
         if name == "contiguous":
@@ -145,10 +145,10 @@ class _Layout:
 
     def cost(self, equation: Equation) -> Cost:
         """What one equation costs; of its peak, only its own results."""
-        constant = equation.name == "copy" and not any(True for _ in variables(equation.args))
+        constant = equation.name == "copy" and not equation.reads
         if self.is_view(equation) or constant:
             return Cost()
-        operands = set() if equation.name in MADE else set(variables(equation.args))
+        operands = set() if equation.name in MADE else set(equation.reads)
         reads = {var: min(_bytes(var), _bytes(self.root[var])) for var in operands}  # one row, stretched, is one row
         if equation.name in GATHERS:
             reads[equation.args[0]] = min(_bytes(equation.out), reads[equation.args[0]])
@@ -185,14 +185,14 @@ def flops_of(equation: Equation) -> int:
 
 def _held(costs: list[Cost], program: Program, layout: _Layout) -> list[Cost]:
     """The costs with what is held while each equation runs: results that somebody still reads, and its own."""
-    last = {layout.root[var]: i for i, one in enumerate(program.equations) for var in variables(one.args)}
+    last = {layout.root[var]: i for i, one in enumerate(program.equations) for var in one.reads}
     last |= {layout.root[var]: len(costs) for var in program.outputs}
     inputs, live, found = set(program.inputs), dict[Var, int](), []
     for i, (equation, cost) in enumerate(zip(program.equations, costs, strict=True)):
         if cost.launches:
             live |= {out: _bytes(out) for out in equation.outs}
         found.append(cost._replace(peak=sum(live.values())))
-        gone = {layout.root[var] for var in (*variables(equation.args), *equation.outs)} - inputs
+        gone = {layout.root[var] for var in (*equation.reads, *equation.outs)} - inputs
         for var in gone:
             if last.get(var, i) <= i:
                 live.pop(var, None)

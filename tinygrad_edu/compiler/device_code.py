@@ -17,7 +17,7 @@ from ..common.lines import Line
 from . import cuda_code
 from .cost import cost_of, flops_of
 from .interpret import function_of, interpret
-from .ir import Equation, Program, Var, variables
+from .ir import Equation, Program, Var
 from .passes import VIEWS
 from .source import Origin, named
 
@@ -53,13 +53,13 @@ class DeviceCode:
 
     def _lines(self) -> list[str]:
         program = self.program
-        last = {var: i for i, one in enumerate(program.equations) for var in variables(one.args)}
+        last = {var: i for i, one in enumerate(program.equations) for var in one.reads}
         lasting = {*program.inputs, *program.outputs}
         lines = [f"def run({', '.join(map(str, program.inputs))}):"]
         for i, equation in enumerate(program.equations):
             lines += [f"    # {line}" for line in self.origin.lines(equation)]
             lines.append(f"    {', '.join(map(str, equation.outs))} = {self._call(equation, lasting)}")
-            gone = {v for v in (*variables(equation.args), *equation.outs) if last.get(v, i) <= i} - lasting
+            gone = {v for v in (*equation.reads, *equation.outs) if last.get(v, i) <= i} - lasting
             if gone:
                 lines.append(f"    del {', '.join(sorted(map(str, gone)))}")
         outputs = ", ".join(map(str, program.outputs))
@@ -119,7 +119,7 @@ def _names(body: Program) -> list[str]:
 def _apart(body: Program) -> tuple[list[Any], Program]:
     """The arrays that a body holds itself, and the body with inputs in their place: they have to be on the device."""
     constants: list[Any] = []
-    numbers = [var.number for one in body.equations for var in (*one.outs, *variables(one.args))]
+    numbers = [var.number for one in body.equations for var in (*one.outs, *one.reads)]
     inputs = list(body.inputs)
 
     def part(tree: Any) -> Any:

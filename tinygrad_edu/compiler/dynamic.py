@@ -225,7 +225,7 @@ class _Third:
         if isinstance(a, FunctionType) and a.__code__ is b.__code__:
             return self._function(a, b)
         if is_dataclass(a) and not isinstance(a, type):
-            return type(a)(*(self.of(getattr(a, one.name), getattr(b, one.name)) for one in fields(a)))
+            return type(a)(*(self.of(getattr(a, one.name), getattr(b, one.name)) for one in fields(a) if one.init))
         if isinstance(a, TensorBase) and a.array.ndim == b.array.ndim == 0 and _equal(a.array, b.array):
             return a  # a number that was made a tensor inside
         if isinstance(a, (str, bytes, complex, np.generic, np.dtype)) and a == b:

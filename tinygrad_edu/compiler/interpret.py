@@ -9,7 +9,7 @@ import numpy as np
 
 from ..backends.cpu import XP
 from ..backends.proxy import OPERATORS
-from .ir import Equation, Program, Var, substitute, variables
+from .ir import Equation, Program, Var, substitute
 
 
 def function_of(equation: Equation, xp: Any = XP) -> Callable[..., Any]:
@@ -31,7 +31,7 @@ def misfit(program: Program, arrays: Iterable[Any]) -> str:
     What is computed does not matter, and each value is let go after its last use.
     """
     values: dict[Var, Any] = dict(zip(program.inputs, arrays, strict=True))
-    last = {var: i for i, one in enumerate(program.equations) for var in variables(one.args)}
+    last = {var: i for i, one in enumerate(program.equations) for var in one.reads}
     with np.errstate(all="ignore"):
         for i, equation in enumerate(program.equations):
             found = run_equation(equation, substitute(equation.args, values.__getitem__))
@@ -39,7 +39,7 @@ def misfit(program: Program, arrays: Iterable[Any]) -> str:
                 if tuple(getattr(array, "shape", (-1,))) != out.shape or getattr(array, "dtype", None) != out.dtype:
                     return f"{equation.name} does not give {out.type}"
                 values[out] = array
-            for var in {v for v in variables(equation.args) if last[v] == i}:
+            for var in {v for v in equation.reads if last[v] == i}:
                 del values[var]
     return ""
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Var:
-    """A value of known shape and dtype."""
+    """A value of known shape and dtype. Two variables are equal only if they are the same object."""
 
     number: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-
-    def __hash__(self) -> int:
-        return self.number
 
     def __str__(self) -> str:
         return f"v{self.number}"
@@ -34,12 +32,17 @@ class Equation:
     """``outs = name(*args)``. Arguments are variables, constants, or tuples of both.
 
     Nearly all have one result. A *kernel* has a ``body``, a program of its own over ``args``, and may have several.
+    ``reads`` are the variables in ``args``.
     """
 
     outs: tuple[Var, ...]
     name: str
     args: tuple[Any, ...]
     body: Program | None = None
+    reads: list[Var] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", variables(self.args))
 
     @property
     def out(self) -> Var:
@@ -47,13 +50,15 @@ class Equation:
         (out,) = self.outs
         return out
 
+    @property
+    def head(self) -> str:
+        """Its first line."""
+        outs = ", ".join([f"{out}: {out.type}" for out in self.outs])
+        return f"{outs} = {self.name}({', '.join(map(show, self.args))}){'' if self.body is None else ':'}"
+
     def __str__(self) -> str:
-        outs = ", ".join(f"{out}: {out.type}" for out in self.outs)
-        head = f"{outs} = {self.name}({', '.join(map(show, self.args))})"
-        if self.body is None:
-            return head
-        lines = [f"    {equation}" for equation in self.body.equations]
-        return "\n".join([f"{head}:", *lines])
+        inside = () if self.body is None else self.body.equations
+        return "\n".join([self.head, *(f"    {equation}" for equation in inside)])
 
 
 @dataclass(frozen=True)
@@ -69,9 +74,9 @@ class Program:
         if len(known) < len(self.inputs):
             raise ValueError("two inputs are the same variable")
         for equation in self.equations:
-            for var in variables(equation.args):
-                if var not in known:
-                    raise ValueError(f"{equation} uses {var}, which is not defined before it")
+            if not known.issuperset(equation.reads):
+                unknown = next(var for var in equation.reads if var not in known)
+                raise ValueError(f"{equation} uses {unknown}, which is not defined before it")
             for out in equation.outs:
                 if out in known:
                     raise ValueError(f"{equation} defines {out} a second time")
@@ -87,7 +92,7 @@ class Program:
 
 
 def variables(tree: Any) -> list[Var]:
-    """The variables in a tree of arguments. Asked for often: hence no generator."""
+    """The variables in a tree of arguments."""
     if type(tree) is not tuple:
         return [tree] if type(tree) is Var else []
     found: list[Var] = []
@@ -120,5 +125,6 @@ def show(tree: Any) -> str:
     return tree.name if isinstance(tree, np.dtype) else str(tree)
 
 
+@cache
 def _short(dtype: np.dtype[Any]) -> str:
     return dtype.name.replace("float", "f").replace("uint", "u").replace("int", "i")

@@ -150,10 +150,10 @@ class _Writer:
         self._begin()
         last = self._last_uses()
         for i, equation in enumerate(program.equations):
-            self.lines.append(str(equation).split("\n", maxsplit=1)[0])
+            self.lines.append(equation.head)
             self.lines += [f"  {line}" for line in origin.lines(equation)]
             self._write(equation)
-            for var in {self._root(one) for one in (*variables(equation.args), *equation.outs)}:
+            for var in dict.fromkeys(self._root(one) for one in (*equation.reads, *equation.outs)):
                 if last.get(var, i) <= i and var in self.own:
                     self._give_back(self.own.pop(var), var.dtype)
         self.main, self.source = self._finish(self._end())
@@ -172,7 +172,7 @@ class _Writer:
                 self.head.append(f"{place.memory}[{place.offset}] = {_kind(var.dtype)}(a{i})")
 
     def _last_uses(self) -> dict[Var, int]:
-        last = {self._root(v): i for i, one in enumerate(self.program.equations) for v in variables(one.args)}
+        last = {self._root(v): i for i, one in enumerate(self.program.equations) for v in one.reads}
         return last | {self._root(var): len(self.program.equations) for var in self.program.outputs}
 
     def _root(self, var: Var) -> Var:
@@ -292,7 +292,7 @@ class _Writer:
     # Equations -----------------------------------------------------------------------------------------------------
 
     def _write(self, equation: Equation) -> None:
-        if any(not math.prod(v.shape) for v in (*equation.outs, *variables(equation.args))):
+        if any(not math.prod(v.shape) for v in (*equation.outs, *equation.reads)):
             raise NoLoop("an array without elements")
         if equation.body is not None:
             if not self._mixed(equation.body):
@@ -326,7 +326,7 @@ class _Writer:
         """Operations on each element, in nests of loops with few enough arrays for LLVM to compute several numbers at
         once. What a later nest reads lies in memory until the last has read it."""
         equations = [Equation(one.outs, one.name, tuple(map(self._var, one.args))) for one in equations]
-        last = {var: i for i, one in enumerate(equations) for var in variables(one.args)}
+        last = {var: i for i, one in enumerate(equations) for var in one.reads}
         start, between = 0, list[Var]()
         while start < len(equations):
             stop = start + 1
@@ -351,7 +351,7 @@ class _Writer:
         """One nest of loops."""
         shape = equations[0].out.shape
         made = {one.out for one in equations}
-        given = list(dict.fromkeys(v for one in equations for v in variables(one.args) if v not in made))
+        given = list(dict.fromkeys(v for one in equations for v in one.reads if v not in made))
         places = [self.place[var] for var in given]
         nest = _Nest(shape, [*(one.stretched(shape) for one in places), *(one.strides for one in targets.values())])
         names = {var: f"x{i}" for i, var in enumerate(given)}
@@ -383,7 +383,7 @@ class _Writer:
 
     def _view(self, equation: Equation) -> None:
         """Another place, as NumPy computes it for memory of this size. What NumPy would copy is copied."""
-        if any(True for _ in variables(equation.args[1:])):
+        if variables(equation.args[1:]):
             raise NoLoop("a view that depends on numbers")
         x = self._var(equation.args[0])
         found = _seen(equation, self.place[x])
@@ -617,7 +617,7 @@ def _compared(equations: Sequence[Equation], targets: Mapping[Var, Place], last:
     """How many pairs of arrays LLVM has to tell apart: those written from those read and from each other."""
     made = {one.out for one in equations}
     written = sum(var in targets or last.get(var, 0) >= end for var in made)
-    read = len({v for one in equations for v in variables(one.args) if v not in made and math.prod(v.shape) > 1})
+    read = len({v for one in equations for v in one.reads if v not in made and math.prod(v.shape) > 1})
     return written * read + written * (written - 1) // 2
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingPackageError
-from .ir import Equation, Program, Var, variables
+from .ir import Equation, Program, Var
 from .passes import SYMBOLS, widest
 
 LEAST = 1 << 13  # elements times equations: below, starting a kernel costs more than it saves
@@ -107,7 +107,7 @@ class _Loop:
         times: list[list[Equation]] = [[]]
         again, reduced = set[Var](), set[Var]()
         for equation in self.body.equations:
-            reads = variables(equation.args)
+            reads = equation.reads
             time = max((since[var] for var in reads), default=0)
             again.update(var for var in reads if since[var] < time)
             since[equation.out] = time
@@ -186,7 +186,7 @@ class _Loop:
             if text is None:
                 return None
             if self._is_whole(out):
-                for var in variables(equation.args):
+                for var in equation.reads:
                     load(var)
             put(inner if self._is_whole(out) else before, out, f"{KINDS[out.dtype.name]}({text})", places.get(out, []))
         loop = [f"for j in range({count}):", *(f"    {line}" for line in inner)] if inner else []

@@ -104,7 +104,7 @@ class _Writer:
         self._look_ahead()
         self._choose_targets()
         for i, equation in enumerate(program.equations):
-            code.lines.append(f"# {equation}".split("\n", maxsplit=1)[0])
+            code.lines.append(f"# {equation.head}")
             code.lines += [f"#   {line}" for line in code.origin.lines(equation)]
             self._write(equation, i)
             self._let_go(equation, i)
@@ -120,7 +120,7 @@ class _Writer:
     def _look_ahead(self) -> None:
         """When each memory is read for the last time."""
         for i, equation in enumerate(self.program.equations):
-            for var in variables(equation.args):
+            for var in equation.reads:
                 self.last[self._root(var)] = i
         for var in self.program.outputs:
             self.last[self._root(var)] = len(self.program.equations)
@@ -142,13 +142,11 @@ class _Writer:
             i, equation = makers[var]
             if kind == "input":
                 old = self.program.inputs[number]
-                reads = [
-                    j for j, e in enumerate(self.program.equations) for v in variables(e.args) if self._root(v) == old
-                ]
+                reads = [j for j, e in enumerate(self.program.equations) for v in e.reads if self._root(v) == old]
                 alone = self.program.outputs.count(old) == 0 and not any(
                     self._root(one) == old for one in self.program.outputs
                 )
-                plain = all(v == old for v in variables(equation.args) if self._root(v) == old)
+                plain = all(v == old for v in equation.reads if self._root(v) == old)
                 fits = equation.name in UFUNCS and max(reads, default=-1) <= i and plain and alone
                 if not fits:
                     continue
@@ -225,7 +223,7 @@ class _Writer:
 
     def _let_go(self, equation: Equation, i: int) -> None:
         """Give back the memory that nobody reads after this equation."""
-        for var in {self._root(one) for one in (*variables(equation.args), *equation.outs)}:
+        for var in dict.fromkeys(self._root(one) for one in (*equation.reads, *equation.outs)):
             if self.last.get(var, i) <= i:
                 self._give_back(var)
 
@@ -319,7 +317,7 @@ class _Writer:
         if not isinstance(source, Var) or source not in self.static:
             self._plainly(equation)
             return True
-        if any(True for _ in variables(equation.args[1:])):
+        if variables(equation.args[1:]):
             return False
         array = self.static[source]
         made = function_of(equation)(array, *equation.args[1:])
@@ -495,10 +493,10 @@ class _Writer:
         rows = max(self.code.strip // row, 1)
         if row * shape[0] <= STRIPS or rows * 2 > shape[0] or not self._strips(equation, shape, rows):
             outs = set(equation.outs)
-            uses = {var: j for j, one in enumerate(body.equations) for var in variables(one.args)}
+            uses = {var: j for j, one in enumerate(body.equations) for var in one.reads}
             for j, one in enumerate(body.equations):
                 self._write(one, i)
-                for var in {*variables(one.args), *one.outs}:
+                for var in dict.fromkeys((*one.reads, *one.outs)):
                     inner = var not in outs and var not in body.inputs
                     if inner and uses.get(var, j) <= j:
                         self._give_back(var)
@@ -565,7 +563,7 @@ class _Writer:
         scratch: dict[tuple[Any, tuple[int, ...]], list[str]] = {}
         memory: list[list[Any]] = []  # of a strip, for each thread
         several = self.code.threads > 1
-        uses = {var: j for j, one in enumerate(body.equations) for var in variables(one.args)}
+        uses = {var: j for j, one in enumerate(body.equations) for var in one.reads}
         for j, one in enumerate(body.equations):
             out = one.out
             if len(out.shape) < len(shape):  # a sum of everything: that of all strips
@@ -590,7 +588,7 @@ class _Writer:
                     lines.append(f"c{out.number}_{k} = {given[-1]}[i:j]")
                     given[-1] = f"c{out.number}_{k}"
             lines += self._strip_lines(one, given, words[out])
-            for var in {*variables(one.args)}:
+            for var in dict.fromkeys(one.reads):
                 name = words.get(var, "")
                 if uses[var] <= j and name.startswith("p"):
                     scratch[var.dtype, var.shape].append(name)

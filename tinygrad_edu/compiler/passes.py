@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backends.cpu import is_basic
 from .interpret import function_of
-from .ir import Equation, Program, Var, substitute, variables
+from .ir import Equation, Program, Var, substitute
 from .strips import FEW_COLUMNS, STRIPS
 
 ELEMENTWISE = frozenset(
@@ -37,7 +37,7 @@ STAY_NUMBERS = ("broadcast_to", "neg")  # of a number they are a number
 
 def used(program: Program) -> set[Var]:
     """The variables that something reads, or that are outputs."""
-    found = {var for equation in program.equations for var in variables(equation.args)}
+    found = {var for equation in program.equations for var in equation.reads}
     return found | set(program.outputs)
 
 
@@ -49,8 +49,10 @@ def rewritten(program: Program, change: Callable[[Equation], Any]) -> Program:
     known: dict[Var, Any] = {}
     equations = []
     for equation in program.equations:
-        args = substitute(equation.args, lambda var: known.get(var, var))
-        now = equation if args == equation.args else Equation(equation.outs, equation.name, args, equation.body)
+        now = equation
+        if known and not known.keys().isdisjoint(equation.reads):
+            args = substitute(equation.args, lambda var: known.get(var, var))
+            now = Equation(equation.outs, equation.name, args, equation.body)
         found = change(now)
         if isinstance(found, Equation):
             equations.append(found)
@@ -76,7 +78,7 @@ def dead(program: Program) -> Program:
     for equation in reversed(program.equations):
         if needed.intersection(equation.outs):
             kept.append(equation)
-            needed.update(variables(equation.args))
+            needed.update(equation.reads)
     return Program(program.inputs, tuple(reversed(kept)), program.outputs)
 
 
@@ -108,7 +110,7 @@ def constants(program: Program) -> Program:
             return -float(equation.args[0])
         if equation.name in FILLED and not out.shape:
             return np.full((), FILLED[equation.name], out.dtype)
-        if not any(True for _ in variables(equation.args)) and equation.name != "copy":
+        if not equation.reads and equation.name != "copy":
             with np.errstate(all="ignore"):
                 value = np.asarray(function_of(equation)(*equation.args))
             if out.dtype.kind == "f" and out in numbers_do and not any(value.strides) and value.size:
@@ -126,7 +128,7 @@ def _read_by_elementwise(program: Program) -> set[Var]:
     fits -= set(program.outputs)
     stays = set(program.inputs)  # what is computed from an input is no number, unless only its shape is used
     for equation in program.equations:
-        if equation.name not in FILLED and not stays.isdisjoint(variables(equation.args)):
+        if equation.name not in FILLED and not stays.isdisjoint(equation.reads):
             stays.update(equation.outs)
 
     def lasts(one: Any, like: Var) -> bool:
@@ -134,7 +136,7 @@ def _read_by_elementwise(program: Program) -> set[Var]:
 
     for equation in program.equations:
         like = equation.outs[0]
-        for var in variables(equation.args):
+        for var in equation.reads:
             if equation.name in STAY_NUMBERS and var is equation.args[0] and var.dtype.kind == "f":
                 continue  # that becomes a number itself, or keeps its operand
             others = [one for one in equation.args if one is not var]
@@ -177,6 +179,8 @@ def _key(equation: Equation) -> Any:
     """Equal for equations that compute the same; None where that is not known."""
 
     def part(value: Any) -> Any:
+        if type(value) is Var:
+            return value
         if isinstance(value, tuple):
             return tuple([part(item) for item in value])
         if isinstance(value, slice):
@@ -190,8 +194,8 @@ def _key(equation: Equation) -> Any:
         return type(value), value
 
     args = equation.args
-    if equation.name in ("add", "mul") and all(isinstance(arg, Var) for arg in args):
-        args = tuple(sorted(args, key=lambda var: var.number))  # either way round
+    if equation.name in ("add", "mul") and len(equation.reads) == 2:
+        args = tuple(sorted(args, key=id))  # either way round
     try:
         key = equation.name, part(args)
         hash(key)
@@ -295,11 +299,11 @@ class _Strips(_Group):
 
     def admits(self, equation: Equation) -> bool:
         shape = equation.outs[0].shape
-        if not self.last.isdisjoint(variables(equation.args)):
+        if not self.last.isdisjoint(equation.reads):
             return False
         if equation.name in REDUCTIONS:
             return bool(equation.args[0].shape == self.shape) and _in_strips(equation)
-        return shape == self.shape or (shape in self.results and not self.made.isdisjoint(variables(equation.args)))
+        return shape == self.shape or (shape in self.results and not self.made.isdisjoint(equation.reads))
 
     def add(self, equation: Equation) -> None:
         super().add(equation)
@@ -310,7 +314,7 @@ class _Strips(_Group):
             self.last.add(out)
 
     def goes_on_with(self, later: _Group) -> bool:
-        reads = {var for equation in later.equations for var in variables(equation.args)}
+        reads = {var for equation in later.equations for var in equation.reads}
         return super().goes_on_with(later) and self.last.isdisjoint(reads)
 
 
@@ -349,7 +353,7 @@ class _Rows(_Group):
 
     def admits(self, equation: Equation) -> bool:
         name, size, rows = equation.name, math.prod(equation.outs[0].shape), _rows_of(equation)
-        mine = not self.made.isdisjoint(variables(equation.args))
+        mine = not self.made.isdisjoint(equation.reads)
         if name in PRODUCTS or (self.product and not (mine and name in POINTWISE and size == self.size)):
             return False
         if name in ("reshape", "broadcast_to"):
@@ -421,7 +425,7 @@ def _grouped(program: Program, kind: type[_Group]) -> Program:
         done.append(group)
 
     for equation in program.equations:
-        reads = set(variables(equation.args))
+        reads = set(equation.reads)
         behind = [group for group in open_ if group.made & reads]
         joins = None
         if kind.takes(equation):
@@ -456,7 +460,7 @@ def _joined(program: Program, done: list[Equation | _Group]) -> list[Equation | 
     for one in done:
         parts = one.equations if isinstance(one, _Group) else [one]
         made = {out for part in parts for out in part.outs}
-        reads = {place[var] for part in parts for var in variables(part.args) if var not in made}
+        reads = {place[var] for part in parts for var in part.reads if var not in made}
         last = max(reads, default=-1)
         earlier = kept[last] if isinstance(one, _Group) and last >= 0 else None
         if isinstance(earlier, _Group) and isinstance(one, _Group) and earlier.goes_on_with(one):
@@ -506,7 +510,7 @@ def readers(program: Program) -> dict[Var, list[int]]:
     """Who reads each variable: the ids of equations."""
     found: dict[Var, list[int]] = {}
     for equation in program.equations:
-        for var in variables(equation.args):
+        for var in equation.reads:
             found.setdefault(var, []).append(id(equation))
     return found
 
@@ -526,7 +530,7 @@ def kernel(parts: list[Equation], program: Program, read: dict[Var, list[int]] |
             views.insert(0, one)
             outside.add(one.args[0])
     made_later = {one.out for one in views}
-    inside = {var for equation in parts for var in variables(equation.args)}
+    inside = {var for equation in parts for var in equation.reads}
     inputs = tuple(sorted(inside - made, key=lambda var: var.number))
     outs = tuple(v for one in parts for v in one.outs if v in outside and v not in made_later)
     body = Program(inputs, tuple(parts), outs)
@@ -559,9 +563,7 @@ def apart(before: Program, after: Program) -> Program:
     were, are = roots(before), roots(after)
     taken: set[Var] = set()
     equations, outputs = list(after.equations), []
-    number = 1 + max(
-        (v.number for e in (*before.equations, *after.equations) for v in (*e.outs, *variables(e.args))), default=0
-    )
+    number = 1 + max((v.number for e in (*before.equations, *after.equations) for v in (*e.outs, *e.reads)), default=0)
     inputs = set(before.inputs)
     for old, new in zip(before.outputs, after.outputs, strict=True):
         root, past = are.get(new, new), were.get(old, old)

@@ -54,17 +54,18 @@ class Recorder:
 
     def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """Compute ``function(*args)`` and note it."""
-        for proxy in proxies(args):
+        given = proxies(args)
+        for proxy in given:
             proxy.check()
         value = function(*unwrap(args, lambda proxy: proxy.values, bare))
-        for proxy in proxies(args):
+        for proxy in given:
             if value is proxy.values:  # nothing was done, as when `contiguous` finds rows in order
                 return proxy
         if isinstance(value, np.generic):
             value = np.asarray(value)  # which can be written to
         result = self.new(value)
         if getattr(value, "base", None) is not None:
-            for proxy in proxies(args):
+            for proxy in given:
                 if np.may_share_memory(value, proxy.values):
                     proxy.share(result)
         self.equations.append(Equation((result.var,), name, unwrap(args, lambda proxy: proxy.var, self.constant)))

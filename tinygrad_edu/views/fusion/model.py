@@ -12,7 +12,7 @@ import numpy as np
 from ...common.wording import shown
 from ...compiler.cost import Cost, cost_of
 from ...compiler.interpret import interpret
-from ...compiler.ir import Equation, Program, variables
+from ...compiler.ir import Equation, Program
 from ...compiler.passes import ELEMENTWISE, VIEWS, kernel, optimised
 from ...compiler.trace import trace
 from ...errors import IndexRangeError
@@ -201,7 +201,7 @@ def handed_on(state: FusionState) -> tuple[int, int]:
     for one in state.yours.equations:
         if one.body is None:
             continue
-        reads = {var for inner in one.body.equations for var in variables(inner.args)}
+        reads = {var for inner in one.body.equations for var in inner.reads}
         passed = {var for inner in one.body.equations for var in inner.outs} & reads
         written += len(passed & set(one.outs))
         inside += len(passed - set(one.outs))
