@@ -294,6 +294,11 @@ def _scatter_add(shape: tuple[int, ...], index: Any, values: Array) -> Array:
     return out
 
 
+def ends(values: Array) -> tuple[Any, Any]:
+    """The smallest and the largest number. Of a few, NumPy finds the places faster than the numbers themselves."""
+    return values.item(values.argmin()), values.item(values.argmax())
+
+
 def is_basic(index: Any) -> bool:
     """Whether NumPy answers this index with a view: only ints, slices, ``...`` and None."""
     parts = index if isinstance(index, tuple) else (index,)

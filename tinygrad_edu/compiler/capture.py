@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import backends
 from ..autograd import grad as gradients
+from ..backends.cpu import ends
 from ..common.lines import Line
 from ..common.locks import RLock
 from ..core.base import TensorBase
@@ -243,8 +244,7 @@ class Tracer(Interceptor):
         lift = self.lifts.get(id(tensor))
         if lift is None or lift.proxy.var is not lift.first or lift.feed.kind == "gradient":
             return None
-        values = lift.proxy.values
-        found = values.min().item(), values.max().item()
+        found = ends(lift.proxy.values)
         self.limits.append((lift.feed, *found))
         return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -31,7 +31,9 @@ MOST_ELEMENTS = 1 << 14  # of an equation, on average: NumPy's calls are a small
 MOST_NESTS = 100  # of loops, which take a fifth of a second each to compile
 COMPARED = 8  # pairs of arrays in a nest: LLVM gives up computing several numbers at once where there are more
 LOOKED_AT = 24  # operations
-AHEAD = 4  # rows of a product that are added up at once
+AHEAD = 4  # rows of the second matrix of a product that are added up at once
+ROWS = 4  # of the first that each of those numbers is used for at once
+LANES = 8  # numbers that machine code computes at once
 _COMBINED = {"sum": "{0} + {1}", "prod": "{0} * {1}", "amax": FORMS["maximum"], "amin": FORMS["minimum"]}
 
 
@@ -193,7 +195,7 @@ class _Writer:
         returned = []
         for place, var in enumerate(self.program.outputs):
             kind, number = self.into.get(place, ("returned", place))
-            if kind == "returned" and not self.place[var].in_order:
+            if kind == "returned" and var in self.root and not self.place[var].in_order:
                 raise NoLoop("a view that is returned")
             name = {"input": f"w{number}", "returned": f"r{place}"}.get(kind, f"d{place}")
             if kind == "returned":
@@ -262,9 +264,11 @@ class _Writer:
         self.own[var] = self.place[var] = self._new(var.shape, var.dtype)
         return self.place[var]
 
-    def _copied(self, place: Place, dtype: np.dtype[Any]) -> Place:
-        """A copy, row by row, in memory that stays its own."""
-        source, to = Var(-1 - next(self._more), place.shape, dtype), self._new(place.shape, dtype)
+    def _copied(self, place: Place, dtype: np.dtype[Any], width: int | None = None) -> Place:
+        """A copy, row by row, in memory that stays its own. ``width`` is how far apart two rows of it lie."""
+        source = Var(-1 - next(self._more), place.shape, dtype)
+        to = self._new(place.shape if width is None else (*place.shape[:-1], width), dtype)
+        to = replace(to, shape=place.shape)
         self.place[source] = place
         equation = _copy(source)
         self._elementwise([equation], {equation.out: to})
@@ -417,7 +421,8 @@ class _Writer:
         self._step(lines, name == "sum", a=[place], o=[to])
 
     def _do_matmul(self, equation: Equation) -> None:
-        """Row by row: a number of the first matrix times a row of the second, some of them at once."""
+        """Numbers of some rows of the first matrix times some rows of the second, so that each number that is loaded is
+        used several times. Rows are as long as machine code takes them at once: what is beyond has no meaning."""
         x, y = (self._at(arg) for arg in equation.args)
         out = equation.out
         kinds = {_kind(arg.dtype) for arg in (*equation.args, out)}
@@ -429,28 +434,15 @@ class _Writer:
         batch = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])
         if rows * added * columns > MOST_ADDED:
             raise NoLoop("a large product")
+        width = columns if columns < LANES // 2 else -(-columns // LANES) * LANES
         packed = None
-        if second.strides[-1] != 1 and columns > 1:
-            packed = second = self._copied(second, out.dtype)
-        to = self._make(out)
-        whole = (*batch, rows, columns)
-        to = Place(to.memory, to.offset, whole, _row_by_row(whole))
-
-        def cell(name: str, place: Place, *last: str) -> str:
-            steps = place.stretched((*batch, *place.shape[-2:]))
-            return f"{name}[{_sum(place.start, (*(f'b{i}' for i in range(len(batch))), *last), steps)}]"
-
-        goal, down = cell("o0", to, "i", "j"), [f"for j in range({columns}):"]
-        products = [f"x{n} * {cell('a1', second, f'(k + {n})', 'j')}" for n in range(AHEAD)]
-        loads = [f"x{n} = {cell('a0', first, 'i', f'(k + {n})')}" for n in range(AHEAD)]
-        rest = added % AHEAD
-        lines = _nested(down, [f"{goal} = {kind}(0)"])
-        for head, n in ((f"for k in range(0, {added - rest}, {AHEAD}):", AHEAD),
-                        (f"for k in range({added - rest}, {added}):", 1)):  # fmt: skip
-            add = f"{goal} = {kind}({goal} + {' + '.join(products[:n])})"
-            lines += _nested([head], [*loads[:n], *_nested(down, [add])])
-        heads = [*(f"for b{i} in range({n}):" for i, n in enumerate(batch)), f"for i in range({rows}):"]
-        self._step(_nested(heads, lines), True, a=[first, second], o=[to])
+        if width > columns or (second.strides[-1] != 1 and columns > 1):
+            packed = second = self._copied(second, out.dtype, width)
+        to = self.own[out] = self._new((*batch, rows, width), out.dtype)
+        row, column = to.strides[-2:-1] * (len(x.shape) > 1), to.strides[-1:] * (len(y.shape) > 1)
+        self.place[out] = replace(to, shape=out.shape, strides=(*to.strides[:-2], *row, *column))
+        second = replace(second, shape=(*second.shape[:-1], width))
+        self._step(_product(first, second, to, kind), True, a=[first, second], o=[to])
         if packed is not None:
             self._give_back(packed, out.dtype)
 
@@ -552,6 +544,38 @@ class _Nest:
     def text(self, lines: list[str]) -> list[str]:
         """The lines in these loops."""
         return _nested(_heads([n for n, _ in self.axes]), lines)
+
+
+def _product(first: Place, second: Place, to: Place, kind: str) -> list[str]:
+    """The loops of a product of matrices, whose three places have as many rows and columns as they go through."""
+    *batch, rows, width = to.shape
+    added = first.shape[-1]
+
+    def cell(name: str, place: Place, *last: str) -> str:
+        steps = place.stretched((*batch, *place.shape[-2:]))
+        return f"{name}[{_sum(place.start, (*(f'b{i}' for i in range(len(batch))), *last), steps)}]"
+
+    def some(count: int) -> list[str]:
+        """Of so many rows, from i on."""
+        goals, down = [cell("o0", to, f"(i + {r})", "j") for r in range(count)], [f"for j in range({width}):"]
+        lines = _nested(down, [f"{goal} = {kind}(0)" for goal in goals])
+        for head, n in ((f"for k in range(0, {added - added % AHEAD}, {AHEAD}):", AHEAD),
+                        (f"for k in range({added - added % AHEAD}, {added}):", 1)):  # fmt: skip
+            loads = [
+                f"x{r}_{m} = {cell('a0', first, f'(i + {r})', f'(k + {m})')}" for r in range(count) for m in range(n)
+            ]
+            shared = [f"y{m} = {cell('a1', second, f'(k + {m})', 'j')}" for m in range(n)]
+            sums = [" + ".join([goal, *(f"x{r}_{m} * y{m}" for m in range(n))]) for r, goal in enumerate(goals)]
+            adds = [f"{goal} = {kind}({sum_})" for goal, sum_ in zip(goals, sums, strict=True)]
+            lines += _nested([head], [*loads, *_nested(down, [*shared, *adds])])
+        return lines
+
+    turns = [
+        (f"for i in range(0, {rows - rows % ROWS}, {ROWS}):", ROWS),
+        (f"for i in range({rows - rows % ROWS}, {rows}):", 1),
+    ]
+    inside = [line for head, count in turns for line in _nested([head], some(count))]
+    return _nested([f"for b{i} in range({n}):" for i, n in enumerate(batch)], inside)
 
 
 def _nested(heads: Sequence[str], lines: Sequence[str]) -> list[str]:

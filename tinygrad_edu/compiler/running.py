@@ -17,6 +17,7 @@ import numpy as np
 from .. import backends
 from ..autograd import Function
 from ..backends import BY_TYPE
+from ..backends.cpu import ends
 from ..common.lines import Line
 from ..core.inplace import own_buffer
 from ..core.slow import announce
@@ -133,16 +134,16 @@ class Run:
     def beyond(self, tensors: list[Tensor]) -> bool:
         """Whether a number that decides if an operation is possible is beyond those that were good so far."""
         for feed, low, high in self.limits:
-            array = self.script.home.peek(_tensor_of(feed, tensors).array)
-            if array.min() < low or array.max() > high:
+            least, most = ends(self.script.home.peek(_tensor_of(feed, tensors).array))
+            if least < low or most > high:
                 return True
         return False
 
     def widen(self, tensors: list[Tensor]) -> None:
         """These were good too."""
         for limit in self.limits:
-            array = self.script.home.peek(_tensor_of(limit[0], tensors).array)
-            limit[1], limit[2] = min(limit[1], array.min().item()), max(limit[2], array.max().item())
+            least, most = ends(self.script.home.peek(_tensor_of(limit[0], tensors).array))
+            limit[1], limit[2] = min(limit[1], least), max(limit[2], most)
 
     def _shared(self, own: Tensor, tensors: list[Tensor], gradient: bool) -> bool:
         """Whether another tensor shows memory that is written, or an argument is the gradient that is."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import backends
 from ..backends import room
+from ..backends.cpu import ends
 from ..common.wording import shown
 from ..core.above import above
 from ..core.base import TensorBase
@@ -81,8 +82,7 @@ def extremes(x: TensorBase) -> tuple[Any, Any] | None:
         found: tuple[Any, Any] | None = outside("extremes", x) if array.size else None
         return found
     # On raw arrays: this is a check, not a step of the model that an observer should see.
-    values, xp = backend.peek(array), backends.CPU.xp
-    return xp.amin(values).item(), xp.amax(values).item()
+    return ends(backend.peek(array))
 
 
 def dims(x: Any, dim: Any) -> Any:

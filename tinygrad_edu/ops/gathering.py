@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import backends
+from ..backends.cpu import ends
 from ..core.above import above
 from ..core.base import TensorBase
 from ..errors import ArgumentError, DeviceError, DtypeError, IndexRangeError, ShapeError
@@ -375,8 +376,7 @@ def _inside(tried: str, index: Any, size: int, dim: int, negative: bool = False)
     world = backends.of(index.array)
     if not world.readable or not index.array.size:
         return
-    values = world.peek(index.array)
-    low, high = int(values.min()), int(values.max())
+    low, high = ends(world.peek(index.array))
     if low < (-size if negative else 0) or high >= size:
         why, mend = beyond(high if high >= size else low, dim, size)
         if not negative and size:
