@@ -28,6 +28,8 @@ from ..core.graph import Leaf
 from ..core.inplace import settle
 from ..core.slow import Call, Interceptor
 from ..core.storage import storage_of
+from ..optim import Optimizer
+from ..optim.stepping import TOGETHER
 from ..settings import modes
 from ..tensor import Tensor, wrap
 from .ir import Equation, Program, Var
@@ -72,8 +74,13 @@ class Segment:
     feeds: tuple[Feed, ...]
     sinks: tuple[Sink, ...]
     cleared: tuple[Tensor, ...] = ()  # whose .grad is None from here on
+    stepped: tuple[Optimizer, ...] = ()  # whose step is part of the program
     body_of: dict[Var, int] = field(default_factory=dict)  # in which operation's body each variable was made
     line_of: dict[Var, Line] = field(default_factory=dict)  # from which line of the user's it comes
+
+
+Part = tuple[list[Equation], list[tuple[Var, Sink]], tuple[Tensor, ...], tuple[Optimizer, ...]]
+"""What becomes a segment: equations, outputs, whose ``.grad`` is cleared, and whose step is part of it."""
 
 
 @dataclass
@@ -85,6 +92,7 @@ class Script:
     result: Any = None  # a tree with `Place`, `Kept` and constants in place of tensors
     tensors: list[Tensor] = field(default_factory=list)  # all that it touches besides its arguments
     limits: list[tuple[Feed, Any, Any]] = field(default_factory=list)  # whose numbers were checked, and found between
+    forms: list[tuple[Optimizer, Any]] = field(default_factory=list)  # of steps that are part of it
     reads_grad: list[tuple[Tensor, bool]] = field(default_factory=list)  # whose .grad it adds to; whether it was there
     written: list[Any] = field(default_factory=list)  # feeds whose memory it writes to
     with_graph: list[int] = field(default_factory=list)  # results that have one
@@ -156,7 +164,9 @@ class Tracer(Interceptor):
         self.streams: dict[int, tuple[Any, Any]] = {}  # random streams, and where they stood
         self.current: dict[int, Var] = {}  # by the id of a tensor: its gradient, as it was known at the last call
         self.set: set[int] = set()  # tensors that have got a .grad in an earlier segment
-        self.segments: list[Any] = []  # of each segment its equations, outputs and cleared tensors; or a call
+        self.segments: list[Any] = []  # a `Part` of each segment, or a call
+        self.stepped: list[Optimizer] = []  # in this segment
+        self.forms: list[tuple[Optimizer, Any]] = []  # of the steps that are part of a program
         self.begun = 0  # the first equation of this segment
         self.ran_backward = False
         self.seen_scopes: set[int] = set()
@@ -261,9 +271,28 @@ class Tracer(Interceptor):
     def _on_call(self, call: Callable[[], Any]) -> bool:
         if any(callable(one) for one in call.args[1:]):  # type: ignore[attr-defined]
             raise TraceError("a step with a closure", "it would run inside the step", "compute the loss before it")
+        if self._by_operations(call):
+            return True
         self._end_segment()
         self.segments.append(call)
         self._begin_again()
+        return True
+
+    def _by_operations(self, call: Any) -> bool:
+        """Take a step of an optimiser as a part of the program, if it is operations only, and on small parameters.
+
+        Calls of NumPy for each are quicker than a step of Python; for large ones the step is as quick.
+        """
+        optimizer = call.args[0]
+        if not isinstance(optimizer, Optimizer) or call.func is not type(optimizer).step:
+            return False
+        form, params = optimizer.form(), [p for group in optimizer.param_groups for p in group["params"]]
+        usual = all(p.array.dtype == np.float32 for p in params) and self.home is backends.CPU
+        if form is None or not usual or sum(p.array.size for p in params) > TOGETHER:
+            return False
+        optimizer.by_operations(self._on_number)
+        self.forms.append((optimizer, form))
+        self.stepped.append(optimizer)
         return True
 
     # Lifting -------------------------------------------------------------------------------------------------------
@@ -400,8 +429,9 @@ class Tracer(Interceptor):
             t for t, before in self.graded.values() if t.gradient is None and (before is not None or id(t) in self.set)
         )
         self.set.update(id(sink.target) for _, sink in outputs if sink.kind == "gradient")
-        self.segments.append((self.recorder.equations[self.begun :], outputs, cleared))
+        self.segments.append((self.recorder.equations[self.begun :], outputs, cleared, tuple(self.stepped)))
         self.begun = len(self.recorder.equations)
+        self.stepped = []
 
     def _begin_again(self) -> None:
         """After a call, what is outside is read anew."""
@@ -549,18 +579,18 @@ class _Finish:
         later: set[Var] = set()  # needed by a later program
         self.joined = joint is not None
         if joint is not None:
-            out.backward, later = self._segment(*joint, set(), set())
+            out.backward, later = self._segment(joint, set(), set())
         missing = set(self.results)
         for part in reversed(tracer.segments):
             if callable(part):
                 out.steps.insert(0, part)
                 continue
-            equations, outputs, cleared = part
-            segment, carried = self._segment(equations, outputs, cleared, later, missing)
+            segment, carried = self._segment(part, later, missing)
             out.steps.insert(0, segment)
             missing -= set(segment.program.outputs)
             later = (later - set(segment.program.outputs)) | carried
-        out.steps = [one for one in out.steps if callable(one) or one.sinks or one.cleared]
+        out.steps = [one for one in out.steps if callable(one) or one.sinks or one.cleared or one.stepped]
+        out.forms = tracer.forms
         out.limits = list({id(feed): (feed, low, high) for feed, low, high in tracer.limits}.values())
         out.tensors = [lift.tensor for lift in tracer.lifts.values() if lift.feed.kind == "tensor"]
         out.written = [
@@ -571,11 +601,9 @@ class _Finish:
         self._check_places()
         return out
 
-    def _segment(
-        self, equations: list[Equation], outputs: list[tuple[Var, Sink]], cleared: tuple[Tensor, ...],
-        later: set[Var], missing: set[Var],
-    ) -> tuple[Segment, set[Var]]:  # fmt: skip
+    def _segment(self, part: Part, later: set[Var], missing: set[Var]) -> tuple[Segment, set[Var]]:
         """A program of these equations, and the variables that it needs from earlier ones."""
+        equations, outputs, cleared, stepped = part
         sinks, made = list(outputs), {var for equation in equations for var in equation.outs}
         for i, var in enumerate(self.results):
             if var in missing and (var in made or var in self.tracer.feeds):
@@ -589,7 +617,7 @@ class _Finish:
         feeds = tuple(self._feed(var) for var in inputs)
         program = Program(tuple(inputs), tuple(equations), tuple(var for var, _ in sinks))
         recorder, sunk = self.tracer.recorder, tuple(sink for _, sink in sinks)
-        return Segment(program, feeds, sunk, cleared, recorder.body_of, recorder.line_of), {
+        return Segment(program, feeds, sunk, cleared, stepped, recorder.body_of, recorder.line_of), {
             var for var, feed in zip(inputs, feeds, strict=True) if feed.kind == "carried"
         }
 
@@ -640,7 +668,7 @@ class _Finish:
             if adds or id(tensor) in self.tracer.asked:
                 self.out.reads_grad.append((tensor, before is not None))
 
-    def _joint(self) -> tuple[list[Equation], list[tuple[Var, Sink]], tuple[Tensor, ...]]:
+    def _joint(self) -> Part:
         """The backward pass from outside: a gradient for each result, one for each tensor that wants it."""
         tracer = self.tracer
         seeds = []
@@ -658,7 +686,7 @@ class _Finish:
                     tracer._own(gradient)
                 self.out.pulled.append(lift.feed)
                 outputs.append((gradient.array.var, Sink("pull", len(self.out.pulled) - 1)))
-        return tracer.recorder.equations[tracer.begun :], outputs, ()
+        return tracer.recorder.equations[tracer.begun :], outputs, (), ()
 
     def _check_places(self) -> None:
         """Refuse tensors of several devices: a program runs on one."""

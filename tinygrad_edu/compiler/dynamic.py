@@ -206,7 +206,7 @@ class _Third:
                 {made[var.number]: value for var, value in table.items() if var.number in made}
                 for table in (a.body_of, a.line_of)
             ]
-            parts = [self.of(getattr(a, one), getattr(b, one)) for one in ("feeds", "sinks", "cleared")]
+            parts = [self.of(getattr(a, one), getattr(b, one)) for one in ("feeds", "sinks", "cleared", "stepped")]
             return Segment(program, *parts, *told)
         if isinstance(a, Var):
             for x, y in zip(a.shape, b.shape, strict=False):

@@ -197,7 +197,8 @@ class _Writer:
             kind, number = self.into.get(place, ("returned", place))
             if kind == "returned" and var in self.root and not self.place[var].in_order:
                 raise NoLoop("a view that is returned")
-            name = {"input": f"w{number}", "returned": f"r{place}"}.get(kind, f"d{place}")
+            own = f"m{number}" if kind == "input" and self.program.inputs[number].shape else f"w{number}"
+            name = {"input": own, "returned": f"r{place}"}.get(kind, f"d{place}")
             if kind == "returned":
                 returned.append(name)
             copy = _copy(var)
@@ -209,9 +210,12 @@ class _Writer:
         inputs, outputs = self.program.inputs, self.program.outputs
         takes = [f"a{i}" for i in range(len(inputs))]
         writes = sorted({number for kind, number in self.into.values() if kind == "input"})
+        numbers = [
+            number for number in writes if not inputs[number].shape
+        ]  # whose memory main does not get as an input
         given = [f"d{place}" for place, (kind, _) in self.into.items() if kind != "input"]
         kept = [*(_memory(kind) for kind in self.sizes), *self.constants, "steps"]
-        names = [*takes, *(f"w{i}" for i in writes), *given, *returned, *kept]
+        names = [*takes, *(f"w{i}" for i in numbers), *given, *returned, *kept]
         branches = []
         for (nest, *memories), number in self.kinds.items():
             operands = [f"{memory}, s[{i}]" for i, memory in enumerate(memories, 1)]
@@ -219,7 +223,7 @@ class _Writer:
         main = _function("main", names, [*self.head, *_nested(["for s in steps:"], branches)])
 
         passed = [a if var.shape else f"{_python(var.dtype)}({a})" for a, var in zip(takes, inputs, strict=True)]
-        flat = [f"{name}.reshape(-1)" for name in (*(f"a{i}" for i in writes), *given, *returned)]
+        flat = [f"{name}.reshape(-1)" for name in (*(f"a{i}" for i in numbers), *given, *returned)]
         instead, body = f"return plainly({', '.join([*takes, *given])})", list[str]()
         if targets := [*(f"a{i}" for i in writes), *given]:
             body += _nested([f"if not ({' and '.join(f'{one}.flags.c_contiguous' for one in targets)}):"], [instead])

@@ -146,14 +146,24 @@ class _Writer:
                 alone = self.program.outputs.count(old) == 0 and not any(
                     self._root(one) == old for one in self.program.outputs
                 )
-                plain = all(v == old for v in equation.reads if self._root(v) == old)
-                fits = equation.name in UFUNCS and max(reads, default=-1) <= i and plain and alone
-                if not fits:
+                if not (self._replaces(equation, var, old) and max(reads, default=-1) <= i and alone):
                     continue
             if kind == "old" and not self._goes_anywhere(equation):
                 continue
             self.target[var] = name
             taken.add(var)
+
+    def _replaces(self, equation: Equation, var: Var, old: Var) -> bool:
+        """Whether its result may be written to the memory of an input: nothing in it reads that later, or as a view."""
+        if any(self._root(one) == old and one != old for one in equation.reads):
+            return False
+        if equation.body is None:
+            return equation.name in UFUNCS
+        parts = equation.body.equations
+        place = next(i for i, one in enumerate(parts) if var in one.outs)
+        later = any(old in one.reads for one in parts[place + 1 :])
+        simple = all(one.name in ELEMENTWISE for one in parts) and parts[place].name in UFUNCS
+        return simple and not later and not self.code.numba
 
     def _goes_anywhere(self, equation: Equation) -> bool:
         """Whether it can write its result to memory that is not in order. Loops of Numba and BLAS cannot."""

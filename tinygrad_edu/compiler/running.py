@@ -21,7 +21,7 @@ from ..backends.cpu import ends
 from ..common.lines import Line
 from ..core.inplace import own_buffer
 from ..core.slow import announce
-from ..core.storage import find, number
+from ..core.storage import find, number, written_all
 from ..errors import AutogradError
 from ..inputs.outside import outside
 from ..settings import modes
@@ -103,6 +103,7 @@ class Run:
         self.grads = [(t, there) for t, there in script.reads_grad]
         self.written = list({id(feed): feed for feed in script.written}.values())
         self.kept = trace  # and with it all that was looked at, so that no id is used again
+        self.quick: Callable[[list[Tensor]], bool] | None = None  # see `_written_out`
         part: Any = _Part if script.home is backends.CPU else functools.partial(_DevicePart, script.home)
         self.steps: list[Any] = [part(one, trace, options) if isinstance(one, Segment) else one for one in script.steps]
         self.backward = None if script.backward is None else part(script.backward, trace, options)
@@ -114,22 +115,9 @@ class Run:
 
     def holds(self, tensors: list[Tensor]) -> bool:
         """Whether everything that it was made for is still so."""
-        for t, shape, dtype, free, in_order, kind in self.guards:
-            array, node = t.array, t.node
-            if array.__class__ is not kind and BY_TYPE[array.__class__] is not BY_TYPE[kind]:
-                return False
-            if array.shape != shape or array.dtype is not dtype or (node is None) is not free:
-                return False
-            if array.flags.c_contiguous is not in_order or (node is not None and is_hooked(node)):
-                return False
-        for t, there in self.grads:
-            if (t.gradient is not None) is not there:
-                return False
-        for feed in self.written:
-            own = _written_of(feed, tensors)
-            if not own.array.flags.writeable or self._shared(own, tensors, feed.kind == "gradient"):
-                return False
-        return not self.watched.changed()
+        if self.quick is None:
+            self.quick = _written_out(self, len(tensors))
+        return self.quick(tensors) or not self.why_not(tensors)
 
     def beyond(self, tensors: list[Tensor]) -> bool:
         """Whether a number that decides if an operation is possible is beyond those that were good so far."""
@@ -156,13 +144,7 @@ class Run:
         return False
 
     def why_not(self, tensors: list[Tensor]) -> str:
-        """What is different, in words."""
-        for feed in self.written:
-            own = _written_of(feed, tensors)
-            if not own.array.flags.writeable:
-                return f"a tensor {list(own.shape)} that is written is read-only now"
-            if self._shared(own, tensors, feed.kind == "gradient"):
-                return f"a tensor {list(own.shape)} that is written shares its memory with another one now"
+        """What is different, in words; "" where nothing is."""
         for t, shape, dtype, free, in_order, kind in self.guards:
             if BY_TYPE[type(t.array)] is not BY_TYPE[kind]:
                 return f"a tensor {list(shape)} of the outside was on {BY_TYPE[kind].name}, and is on {t.device}"
@@ -177,6 +159,15 @@ class Run:
         for t, there in self.grads:
             if (t.gradient is not None) is not there:
                 return f"the .grad of a tensor {list(t.shape)} is {'gone' if there else 'there'} now"
+        for optimizer, form in self.script.forms:
+            if optimizer.form() != form:
+                return f"a step of {type(optimizer).__name__} is another one now: its settings, parameters or hooks"
+        for feed in self.written:
+            own = _written_of(feed, tensors)
+            if not own.array.flags.writeable:
+                return f"a tensor {list(own.shape)} that is written is read-only now"
+            if self._shared(own, tensors, feed.kind == "gradient"):
+                return f"a tensor {list(own.shape)} that is written shares its memory with another one now"
         return self.watched.changed()
 
     def __call__(self, tensors: list[Tensor]) -> Any:
@@ -201,11 +192,11 @@ class Run:
                 step(tensors, carried, results)
             else:
                 step()
-        for feed in self.written:
-            t = _written_of(feed, tensors)
-            if t is not None:  # a gradient may be cleared after it was written
+        if self.written:
+            written = [t for t in (_written_of(feed, tensors) for feed in self.written) if t is not None]
+            for t in written:  # a gradient may be cleared after it was written
                 own_buffer(t)
-                t.storage.written(STEP, None)
+            written_all([t.storage for t in written], STEP, None)
         return results, carried
 
     def _filled(self, tree: Any, results: Any, tensors: list[Tensor]) -> Any:
@@ -346,6 +337,8 @@ class _Part:
             target.gradient = held
         for tensor in self.segment.cleared:
             tensor.gradient = None
+        for optimizer in self.segment.stepped:
+            optimizer.stepped()
         for sink, value in zip(self.returned, found, strict=True):
             (carried if sink.kind == "carried" else results)[sink.target] = value
 
@@ -458,6 +451,50 @@ def _gatherer(feeds: tuple[Feed, ...]) -> Callable[..., list[Any]]:
     source = f"lambda tensors, carried, gradients{head}: [{', '.join(parts)}]"
     found: Callable[..., list[Any]] = eval(source, {**names, "as_number": lambda value: np.asarray(value, np.float32)})
     return found
+
+
+def _written_out(run: Run, given: int) -> Callable[[list[Tensor]], bool]:
+    """That a run holds for so many tensors given, as one expression: quicker than asking for each part in a loop.
+
+    It is stricter than `Run.why_not`, which tells where this is false.
+    """
+    names: dict[str, Any] = {}
+    places: dict[int, str] = {}
+
+    def value(x: Any) -> str:
+        if id(x) not in places:
+            places[id(x)] = f"s{len(places)}"
+            names[places[id(x)]] = x
+        return places[id(x)]
+
+    found, arrays = list[str](), [f"tensors[{i}].array" for i in range(given)]
+    for t, shape, dtype, free, in_order, kind in run.guards:
+        name, array = value(t), f"a{len(arrays)}"
+        arrays.append(array)
+        found += [f"({array} := {name}.array).__class__ is {value(kind)}", f"{array}.shape == {value(shape)}"]
+        found += [f"{array}.dtype is {value(dtype)}", f"{'' if in_order else 'not '}{array}.flags.c_contiguous"]
+        found.append(f"{name}.node is None" if free else f"{name}.node is not None and {name}.node.extra is None")
+    found += [f"{value(t)}.gradient is {'not ' if there else ''}None" for t, there in run.grads]
+    found += [f"{value(optimizer)}.form() == {value(form)}" for optimizer, form in run.script.forms]
+    for feed in run.written:
+        own = f"tensors[{feed.source}]" if feed.kind == "argument" else value(feed.source)
+        array = f"{own}.gradient.array" if feed.kind == "gradient" else f"{own}.array"
+        arrays += [array] * (feed.kind == "gradient")
+        found.append(f"{array}.flags.writeable")
+    if run.written:
+        found += [f"{array}.base is None" for array in arrays]
+        found.append(f"len({{{', '.join(f'id({array})' for array in arrays)}}}) == {len(arrays)}")
+    found += run.watched.conditions(value)
+    head = "".join(f", {name}={name}" for name in names)
+    check: Callable[[list[Tensor]], bool] = eval(f"lambda tensors{head}: {' and '.join(found)}", names)
+
+    def quick(tensors: list[Tensor]) -> bool:
+        try:
+            return check(tensors)
+        except (AttributeError, LookupError, ValueError):  # something is gone
+            return False
+
+    return quick
 
 
 def _alone(gradient: Tensor) -> bool:

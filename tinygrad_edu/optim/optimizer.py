@@ -73,6 +73,11 @@ class Optimizer:
     def _name(self) -> str:
         return type(self).__name__
 
+    @property
+    def _hooked(self) -> bool:
+        """Whether something else is called before or after a step."""
+        return bool(self._before or self._after or _before_every or _after_every)
+
     def _list(self, params: Any, mend: str) -> list[Any]:
         tried = f"{self._name} of a {type(params).__name__}"
         if getattr(params, "gi_frame", self) is None:  # a generator that has come to its end
@@ -161,6 +166,21 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move the parameters by one step. ``closure`` computes the loss again, which is returned."""
         raise NotImplementedError(f"{self._name} has no step(): define one")
+
+    def form(self) -> Any:
+        """For a compiler: equal for steps that are the same operations on the same parameters, and nothing else.
+
+        None where a step is more, such as one that remembers something; otherwise there is ``by_operations``.
+        """
+        return None
+
+    def by_operations(self, number: Callable[[Callable[[], float]], Tensor]) -> None:
+        """Take a step by operations on tensors. ``number(get)`` makes a tensor of a setting, which may change."""
+        raise NotImplementedError(f"{self._name} has no form()")
+
+    def stepped(self) -> None:
+        """Note that a step was taken: schedulers ask."""
+        vars(self)["_stepped"] = True
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Release the gradients, or fill them with zeros."""
@@ -327,7 +347,7 @@ def _watched(step: Callable[..., Any]) -> Callable[..., Any]:
                 hook(self, args, kwargs)
         finally:
             own["_inside_step"] = False
-        own["_stepped"] = True  # schedulers ask
+        self.stepped()
         return result
 
     return call

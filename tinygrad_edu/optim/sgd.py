@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..inputs.kinds import explain_all
+from ..settings import no_grad
+from ..tensor import Tensor
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
@@ -51,6 +54,27 @@ class SGD(InPlaceOptimizer):
 
     def remembers(self, group: Group) -> dict[str, float]:
         return {"momentum_buffer": 0.0} if group["momentum"] else {}
+
+    def form(self) -> Any:
+        groups = self.param_groups
+        if type(self) is not SGD or self._hooked or any(group["momentum"] for group in groups):
+            return None
+        if any(isinstance(group[name], Tensor) for group in groups for name in ("lr", "weight_decay")):
+            return None  # whose number a recording may not ask for
+        return [(bool(group["weight_decay"]), group["maximize"], *map(id, group["params"])) for group in groups]
+
+    @no_grad()
+    def by_operations(self, number: Callable[[Callable[[], float]], Tensor]) -> None:
+        def setting(i: int, name: str) -> Callable[[], float]:
+            return lambda: float(self.param_groups[i][name])
+
+        for i, group in enumerate(self.param_groups):
+            lr, decay = (number(setting(i, name)) for name in ("lr", "weight_decay"))
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                d = -p.grad if group["maximize"] else p.grad
+                p -= (p * decay + d if group["weight_decay"] else d) * lr
 
     def update(self, group: Group, at: Bundle, p: Array, g: Array) -> None:
         write, (a,) = at.write, at.scratch
