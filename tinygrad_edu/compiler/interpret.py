@@ -39,7 +39,7 @@ def misfit(program: Program, arrays: Iterable[Any]) -> str:
                 if tuple(getattr(array, "shape", (-1,))) != out.shape or getattr(array, "dtype", None) != out.dtype:
                     return f"{equation.name} does not give {out.type}"
                 values[out] = array
-            for var in {v for v in equation.reads if last[v] == i}:
+            for var in dict.fromkeys(v for v in equation.reads if last[v] == i):
                 del values[var]
     return ""
 

@@ -106,7 +106,7 @@ class Loops:
         self.kernels: list[Any] = []
         writer = _Writer(program, into, self.origin)
         self.source = writer.source
-        self.slabs = [np.empty(size, kind) for kind, size in writer.sizes.items()]
+        self.slabs: list[Any] = [np.zeros(size, kind) for kind, size in writer.sizes.items()]
         self._plain: Code | None = None
         nests = {name: machine_code(text, free, jit, inner=True) for text, (name, free) in writer.nests.items()}
         memories = {_memory(kind): slab for kind, slab in zip(writer.sizes, self.slabs, strict=True)}
@@ -248,11 +248,11 @@ class _Writer:
 
     # Memory --------------------------------------------------------------------------------------------------------
 
-    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Place:
-        """A place that nothing else uses now."""
+    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any], zeros: bool = False) -> Place:
+        """A place that nothing else uses now; with ``zeros`` one that nothing has used, and that holds these."""
         _kind(dtype)
         size = math.prod(shape)
-        spare = self.free.get((dtype, size))
+        spare = None if zeros else self.free.get((dtype, size))
         if spare:
             offset = spare.pop().offset
         else:
@@ -269,10 +269,10 @@ class _Writer:
         return self.place[var]
 
     def _copied(self, place: Place, dtype: np.dtype[Any], width: int | None = None) -> Place:
-        """A copy, row by row, in memory that stays its own. ``width`` is how far apart two rows of it lie."""
-        source = Var(-1 - next(self._more), place.shape, dtype)
-        to = self._new(place.shape if width is None else (*place.shape[:-1], width), dtype)
-        to = replace(to, shape=place.shape)
+        """A copy, row by row, in memory that stays its own. Rows may have a ``width``, with zeros at their ends."""
+        source, shape = Var(-1 - next(self._more), place.shape, dtype), place.shape
+        padded = shape if width is None else (*shape[:-1], width)
+        to = replace(self._new(padded, dtype, zeros=padded != shape), shape=shape)
         self.place[source] = place
         equation = _copy(source)
         self._elementwise([equation], {equation.out: to})
@@ -426,7 +426,7 @@ class _Writer:
 
     def _do_matmul(self, equation: Equation) -> None:
         """Numbers of some rows of the first matrix times some rows of the second, so that each number that is loaded is
-        used several times. Rows are as long as machine code takes them at once: what is beyond has no meaning."""
+        used several times. Rows end in zeros, where machine code takes some numbers at once."""
         x, y = (self._at(arg) for arg in equation.args)
         out = equation.out
         kinds = {_kind(arg.dtype) for arg in (*equation.args, out)}
@@ -447,7 +447,7 @@ class _Writer:
         self.place[out] = replace(to, shape=out.shape, strides=(*to.strides[:-2], *row, *column))
         second = replace(second, shape=(*second.shape[:-1], width))
         self._step(_product(first, second, to, kind), True, a=[first, second], o=[to])
-        if packed is not None:
+        if packed is not None and width == columns:
             self._give_back(packed, out.dtype)
 
     # Indices -------------------------------------------------------------------------------------------------------
