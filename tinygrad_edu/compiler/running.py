@@ -108,6 +108,7 @@ class Run:
         self.steps: list[Any] = [part(one, trace, options) if isinstance(one, Segment) else one for one in script.steps]
         self.backward = None if script.backward is None else part(script.backward, trace, options)
         self.simple = self.backward is None and isinstance(script.result, Place)
+        self.pure = self.steps[0] if self.simple and len(self.steps) == 1 and self._is_pure(self.steps[0]) else None
         self.count = 1 + max(
             (s.target for p in script.steps if isinstance(p, Segment) for s in p.sinks if s.kind == "result"),
             default=-1,
@@ -118,6 +119,14 @@ class Run:
         if self.quick is None:
             self.quick = _written_out(self, len(tensors))
         return self.quick(tensors) or not self.why_not(tensors)
+
+    def _is_pure(self, step: Any) -> bool:
+        """Whether a step is a program on the CPU with one result, and no other effect."""
+        if type(step) is not _Part or step.given or step.candidates:
+            return False
+        return [sink.kind for sink in step.segment.sinks] == ["result"] and not (
+            step.segment.cleared or step.segment.stepped
+        )
 
     def beyond(self, tensors: list[Tensor]) -> bool:
         """Whether a number that decides if an operation is possible is beyond those that were good so far."""
@@ -171,6 +180,9 @@ class Run:
         return self.watched.changed()
 
     def __call__(self, tensors: list[Tensor]) -> Any:
+        if self.pure is not None:
+            (found,) = carry_out(self.pure.code, self.pure.gather(tensors, {}, ()))
+            return _tensor(found)
         if self.simple:
             return _tensor(self.forward(tensors)[0][0])
         if self.backward is not None:
@@ -309,13 +321,13 @@ class _Part:
         self.trace = trace
         self.given = [segment.sinks[i] for i, (kind, _) in places.items() if kind != "input"]
         self.returned = [sink for i, sink in enumerate(segment.sinks) if i not in places]
-        self._arrays = _gatherer(feeds)
+        self.gather = _gatherer(feeds)
         self.kept: list[Any] = [None] * len(self.given)  # gradients that were made, to be used again
         for slab in self.code.slabs:
             announce(modes().observers, slab, "created")
 
     def __call__(self, tensors: list[Tensor], carried: dict[Any, Any], results: list[Any], gradients: Any = ()) -> None:
-        arrays = self._arrays(tensors, carried, gradients)
+        arrays = self.gather(tensors, carried, gradients)
         made = []
         for i, sink in enumerate(self.given):
             kind, target = sink.kind, sink.target
@@ -357,7 +369,7 @@ class _DevicePart(_Part):
         self.device_code = DeviceCode(program, home, options.mode == "reduce-overhead", segment.line_of)
         trace.codes.append(self.device_code)
         feeds = _needed(segment, program)
-        self._arrays = _gatherer(feeds)
+        self.gather = _gatherer(feeds)
         self.drawn = [i for i, feed in enumerate(feeds) if feed.kind in ("draw", "number", "array")]
         self.there: dict[int, tuple[Any, Any]] = {}  # what was brought, by its place: on the host, and on the device
         read = {id(feed.source) for feed in feeds if feed.kind == "gradient"}
@@ -373,7 +385,7 @@ class _DevicePart(_Part):
         return known[1]
 
     def __call__(self, tensors: list[Tensor], carried: dict[Any, Any], results: list[Any], gradients: Any = ()) -> None:
-        arrays = self._arrays(tensors, carried, gradients)
+        arrays = self.gather(tensors, carried, gradients)
         for i in self.drawn:  # these are made on the host
             arrays[i] = self._brought(i, arrays[i])
         for tensor in self.replaced:  # their memory may serve those that come
