@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tinygrad_edu as tg
 from tests.compiler.test_random_programs import CHOICES, INPUTS, Choice, check_outside, check_step, leaves, play, same
@@ -92,6 +93,66 @@ def test_most_random_programs_have_loops(in_python: list[Any]) -> None:
 @settings(max_examples=6, deadline=None)
 def test_machine_code_of_random_programs(choices: list[Choice], inputs: Any) -> None:
     check_outside(choices, inputs, seeds=(0,), backend="numba")
+
+
+LENGTHS = st.integers(1, 11)
+LAYOUTS = st.sampled_from(["in order", "transposed", "sliced", "backwards", "one number"])
+
+
+def laid_out(rng: np.random.Generator, shape: tuple[int, ...], layout: str, kind: str) -> np.ndarray[Any, Any]:
+    """Random numbers of this shape, which lie in memory in this way."""
+    if layout == "transposed" and len(shape) > 1:
+        return laid_out(rng, (*shape[:-2], shape[-1], shape[-2]), "in order", kind).swapaxes(-1, -2)
+    if layout == "sliced":
+        return laid_out(rng, (*shape[:-1], shape[-1] + 3), "in order", kind)[..., 2:-1]
+    if layout == "one number":
+        return np.broadcast_to(np.asarray(3, kind), shape)
+    array = rng.integers(-5, 6, shape).astype(kind)
+    return array[::-1] if layout == "backwards" else array
+
+
+@st.composite
+def products(draw: Any) -> tuple[Any, Any]:
+    """Two operands of a product: vectors, matrices, batches that are broadcast, of few and of many rows and columns."""
+    rows, added, columns, kind = draw(LENGTHS), draw(LENGTHS), draw(LENGTHS), draw(st.sampled_from(["f4", "f8", "i8"]))
+    batches = st.sampled_from([(), (3,), (1,), (2, 3), (2, 1)])
+    first = (added,) if draw(st.booleans()) and draw(st.booleans()) else (*draw(batches), rows, added)
+    second = (added,) if draw(st.booleans()) and draw(st.booleans()) else (*draw(batches), added, columns)
+    rng = np.random.default_rng(draw(st.integers(0, 9)))
+    return laid_out(rng, first, draw(LAYOUTS), kind), laid_out(rng, second, draw(LAYOUTS), kind)
+
+
+def around_a_product(x: Any, y: Any) -> Any:
+    """A product whose result is computed with, shown in another shape, summed up, and given."""
+    z = (x * 2) @ (y - 1)
+    return z, z * 3, z.reshape(-1) + 1, z.sum(), (z @ z.mT if z.ndim > 1 else z + 1)
+
+
+@given(pair=products())
+@settings(max_examples=400, deadline=None)
+def test_products_of_any_shape_and_layout(pair: tuple[Any, Any]) -> None:
+    """Of whole numbers, so that the order of the sums does not matter."""
+    x, y = pair
+    program = optimised(trace(around_a_product, tg.tensor(x), tg.tensor(y)))
+    for _ in range(2):  # the second time, memory holds what the first has left
+        checked(program, x, y)
+
+
+@given(pair=products())
+@settings(max_examples=4, deadline=None)
+def test_products_as_machine_code(pair: tuple[Any, Any]) -> None:
+    program = optimised(trace(around_a_product, *map(tg.tensor, pair)))
+    checked(program, *pair, jit=True)
+
+
+def test_what_is_not_a_number_stays_where_it_belongs() -> None:
+    """Rows of a product have zeros at their ends, which infinity makes no numbers: nobody may see them."""
+    x, y = np.ones((5, 7), "f4"), np.ones((7, 10), "f4")
+    x[2, 3], y[4, 9] = np.inf, np.nan
+    with np.errstate(all="ignore"):
+        given_ = tg.tensor(x), tg.tensor(y)
+        program = optimised(trace(lambda x, y: ((x @ y).exp(), (x @ y).sum(0), (x @ y).mT @ x), *given_))
+        checked(program, x, y, jit=True)
 
 
 def classifier() -> tuple[Any, Any]:

@@ -283,12 +283,16 @@ class Tracer(Interceptor):
 
         Calls of NumPy for each are quicker than a step of Python; for large ones the step is as quick.
         """
-        optimizer = call.args[0]
-        if not isinstance(optimizer, Optimizer) or call.func is not type(optimizer).step:
+        optimizer = call.args[0] if call.args else None
+        if (
+            not isinstance(optimizer, Optimizer)
+            or call.func is not type(optimizer).step
+            or self.home is not backends.CPU
+        ):
             return False
-        form, params = optimizer.form(), [p for group in optimizer.param_groups for p in group["params"]]
-        usual = all(p.array.dtype == np.float32 for p in params) and self.home is backends.CPU
-        if form is None or not usual or sum(p.array.size for p in params) > TOGETHER:
+        form, arrays = optimizer.form(), [p.array for group in optimizer.param_groups for p in group["params"]]
+        usual = all(isinstance(one, (np.ndarray, RecArray)) and one.dtype == np.float32 for one in arrays)
+        if form is None or not usual or sum(one.size for one in arrays) > TOGETHER:
             return False
         optimizer.by_operations(self._on_number)
         self.forms.append((optimizer, form))

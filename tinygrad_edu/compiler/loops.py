@@ -210,9 +210,7 @@ class _Writer:
         inputs, outputs = self.program.inputs, self.program.outputs
         takes = [f"a{i}" for i in range(len(inputs))]
         writes = sorted({number for kind, number in self.into.values() if kind == "input"})
-        numbers = [
-            number for number in writes if not inputs[number].shape
-        ]  # whose memory main does not get as an input
+        numbers = [i for i in writes if not inputs[i].shape]  # main gets these as numbers, so their memory besides
         given = [f"d{place}" for place, (kind, _) in self.into.items() if kind != "input"]
         kept = [*(_memory(kind) for kind in self.sizes), *self.constants, "steps"]
         names = [*takes, *(f"w{i}" for i in numbers), *given, *returned, *kept]
@@ -563,8 +561,7 @@ def _product(first: Place, second: Place, to: Place, kind: str) -> list[str]:
         """Of so many rows, from i on."""
         goals, down = [cell("o0", to, f"(i + {r})", "j") for r in range(count)], [f"for j in range({width}):"]
         lines = _nested(down, [f"{goal} = {kind}(0)" for goal in goals])
-        for head, n in ((f"for k in range(0, {added - added % AHEAD}, {AHEAD}):", AHEAD),
-                        (f"for k in range({added - added % AHEAD}, {added}):", 1)):  # fmt: skip
+        for head, n in _turns("k", added, AHEAD):
             loads = [
                 f"x{r}_{m} = {cell('a0', first, f'(i + {r})', f'(k + {m})')}" for r in range(count) for m in range(n)
             ]
@@ -574,12 +571,15 @@ def _product(first: Place, second: Place, to: Place, kind: str) -> list[str]:
             lines += _nested([head], [*loads, *_nested(down, [*shared, *adds])])
         return lines
 
-    turns = [
-        (f"for i in range(0, {rows - rows % ROWS}, {ROWS}):", ROWS),
-        (f"for i in range({rows - rows % ROWS}, {rows}):", 1),
-    ]
-    inside = [line for head, count in turns for line in _nested([head], some(count))]
+    inside = [line for head, count in _turns("i", rows, ROWS) for line in _nested([head], some(count))]
     return _nested([f"for b{i} in range({n}):" for i, n in enumerate(batch)], inside)
+
+
+def _turns(name: str, count: int, step: int) -> list[tuple[str, int]]:
+    """A loop in steps of so many, and one for the rest, each with how many it takes at once."""
+    most = count - count % step
+    loops = [(f"for {name} in range(0, {most}, {step}):", step), (f"for {name} in range({most}, {count}):", 1)]
+    return [loops[0]] * (most > 0) + [loops[1]] * (most < count)
 
 
 def _nested(heads: Sequence[str], lines: Sequence[str]) -> list[str]:
