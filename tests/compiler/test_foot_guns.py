@@ -6,6 +6,7 @@ import array
 import collections
 import datetime
 import functools
+import importlib
 import random
 import sys
 import threading
@@ -14,7 +15,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -197,6 +198,14 @@ def looking_up_globals(x: Any) -> Any:
     return x * globals()["SCALE"]
 
 
+def looking_up_a_module(x: Any) -> Any:
+    return x * len(sys.modules)
+
+
+def importing_by_name(x: Any) -> Any:
+    return x * importlib.import_module("math").pi
+
+
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "random": (random_of_python, "random numbers of Python or NumPy"),
     "np.random": (random_of_numpy, "random numbers of Python or NumPy"),
@@ -208,6 +217,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "date": (reading_the_date, "now"),
     "print": (printing_text, "printing or asking in a compiled function"),
     "globals": (looking_up_globals, "globals"),
+    "modules": (looking_up_a_module, "sys.modules"),
+    "import": (importing_by_name, "import_module"),
     "seed": (reseeding, "drawing random numbers in this way"),
     "clock": (reading_the_clock, "the clock, by time"),
     "iterator": (taking_items, "an iterator: items"),
@@ -412,6 +423,37 @@ def with_attribute(x: Any) -> Any:
 
 with_attribute.k = 2.0  # type: ignore[attr-defined]
 
+
+class Asking:
+    """A descriptor, which looks somewhere else."""
+
+    def __init__(self, table: list[float]) -> None:
+        self.table = table
+
+    def __get__(self, instance: Any, owner: Any) -> float:
+        return self.table[0]
+
+
+class Kind(type):
+    """A class of classes."""
+
+    shared: ClassVar[list[float]] = [2.0]
+
+    @property
+    def factor(cls) -> float:
+        return Kind.shared[0]
+
+
+class OfAKind(metaclass=Kind):
+    pass
+
+
+class Counted(list[float]):
+    """A list that holds more besides."""
+
+    factor = 2.0
+
+
 Place = tuple[Callable[[Any], Any], Callable[[], Any]]
 
 
@@ -425,6 +467,19 @@ def places() -> dict[str, Place]:
     generic = {"now": np.float32(2.0)}
     module = nn.Linear(1, 1)
     module.k = 2.0  # type: ignore[assignment]
+    table_of_a_class, looked_at, counted = [2.0], [2.0], Counted([1.0])
+    Kind.shared[0], proxy = 2.0, types.MappingProxyType(table)
+    own: dict[str, Any] = {"__name__": "settings_of_a_user"}
+    exec("def hidden(x):\n    return x * abs(-2.0)", own)
+
+    class Shared(nn.Module):
+        table = table_of_a_class
+        asked = Asking(looked_at)
+
+        def forward(self, x: Any) -> Any:
+            return x * self.table[0]
+
+    shared = Shared()
 
     def keyword(x: Any, *, k: Any = box) -> Any:
         return x * k[0]
@@ -459,6 +514,18 @@ def places() -> dict[str, Place]:
         "an attribute of a module": (lambda x: x * module.k, lambda: setattr(module, "k", 3.0)),
         "an attribute of the function": (with_attribute, lambda: setattr(with_attribute, "k", 3.0)),
         "defaults": (holding_defaults, lambda: setattr(holding_defaults, "__defaults__", (3.0,))),
+        "a list of a class": (shared, lambda: table_of_a_class.__setitem__(0, 3.0)),
+        "another list of a class": (shared, lambda: setattr(Shared, "table", [3.0])),
+        "a descriptor": (lambda x: x * shared.asked, lambda: looked_at.__setitem__(0, 3.0)),
+        "a class of a class": (lambda x: x * OfAKind.factor, lambda: Kind.shared.__setitem__(0, 3.0)),
+        "an attribute of a list": (lambda x: x * counted.factor, lambda: setattr(counted, "factor", 3.0)),
+        "a view of a dict": (lambda x: x * proxy["a"], lambda: table.__setitem__("a", 3.0)),
+        "a built-in that is hidden": (own["hidden"], lambda: own.update(abs=lambda x: 3.0)),
+        "getattr of a module": (
+            lambda x: x * getattr(SETTINGS, "fac" + "tor"),
+            lambda: setattr(SETTINGS, "factor", 3.0),
+        ),
+        "the dict of a module": (lambda x: x * SETTINGS.__dict__["factor"], lambda: setattr(SETTINGS, "factor", 3.0)),
         "a module imported inside": (local, lambda: setattr(SETTINGS, "factor", 3.0)),
     }
 

@@ -36,11 +36,13 @@ IMPURE = frozenset(
     """
     time_ns perf_counter perf_counter_ns monotonic process_time thread_time now utcnow today default_rng RandomState
     urandom SystemRandom getrandbits token_bytes token_hex uuid4 globals locals vars eval exec __import__ getenv
+    import_module
     """.split()
 )
 OUTER = frozenset(["time", "posix", "nt", "_random", "_datetime", "secrets", "uuid"])  # modules whose functions do
 SMALL = 1 << 16  # bytes of an array whose numbers are watched
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
+SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)  # which hold nothing themselves
 OPAQUE = (*PLAIN, TensorBase, types.ModuleType)
 MOST = 10_000  # values that one function is watched for
 OURS = __name__.partition(".")[0]
@@ -61,7 +63,8 @@ class Watched:
         self.arrays: list[tuple[Any, bytes, str]] = []  # small ones
         self.streams: list[tuple[Any, Callable[[], Any], Any, Callable[[Any], Any], str]] = []  # random generators
         self.groups: list[tuple[Any, Any, str]] = []  # sets and the like, and what is in them
-        self.orders: list[tuple[dict[Any, Any], list[Any], str]] = []  # dicts, and their keys in order
+        self.orders: list[tuple[Any, list[Any], str]] = []  # dicts, and their keys in order
+        self.absent: list[tuple[dict[str, Any], str]] = []  # names of built-ins, which a global may hide
         self.inside: list[tuple[Any, int, str]] = []  # the attributes of modules, and how many there are
         self.iterators: list[str] = []
         self.tensors: list[Tensor] = []  # which the function may reach
@@ -100,6 +103,9 @@ class Watched:
         for table, was, name in self.orders:
             if list(table) != was:
                 return f"the order of {name} has changed"
+        for names, key in self.absent:
+            if key in names:
+                return f"{key} was Python's own, and is a global now"
         if self.count != changes.count:
             for where, size, name in self.inside:
                 if len(where) != size:
@@ -123,6 +129,7 @@ class Watched:
             content = value(group) if isinstance(group, (set, frozenset)) else f"list({value(group)})"
             found.append(f"{content} == {value(was)}")
         found += [f"list({value(table)}) == {value(was)}" for table, was, _ in self.orders]
+        found += [f"{key!r} not in {value(names)}" for names, key in self.absent]
         return [*found, f"{value(self)}.count == {value(changes)}.count"]
 
     def keep(self, *objects: Any) -> None:
@@ -204,6 +211,7 @@ class Watched:
             return
         if isinstance(value, type):
             self._class(value, name)
+            self._class(type(value), f"the class of {name}")
             return
         if isinstance(value, functools.partial):
             self._look(value.func, name)
@@ -223,7 +231,12 @@ class Watched:
             self._look(value._function, name)
         elif isinstance(value, Optimizer) or type(value).__module__.partition(".")[0] == OURS:
             return  # what these read, they read at each step
-        elif isinstance(value, dict):
+        elif not self._container(value, name) or _is_users(kind.__module__):  # which may hold more besides
+            self._object(value, name)
+
+    def _container(self, value: Any, name: str) -> bool:
+        """What is in a container. False for anything else."""
+        if isinstance(value, (dict, types.MappingProxyType)):
             self.orders.append((value, list(value), name))
             self._all(value, list(value.items()), lambda key: f"{name}[{key!r}]", name)
         elif isinstance(value, (list, tuple)):
@@ -231,7 +244,8 @@ class Watched:
         elif isinstance(value, (set, frozenset, bytearray, collections.deque, array.array)):
             self.groups.append((value, _content(value), name))
         else:
-            self._object(value, name)
+            return False
+        return True
 
     def _object(self, value: Any, name: str) -> None:
         if hasattr(value, "__dict__"):
@@ -245,9 +259,9 @@ class Watched:
         self._class(type(value), name)
 
     def _class(self, cls: type, name: str) -> None:
-        """What a user's class holds itself: values, and methods."""
+        """What a user's class holds itself: values, containers, descriptors and methods."""
         for part in cls.__mro__:
-            if part in self._classes or part.__module__.partition(".")[0] in (OURS, "builtins", "typing", "abc"):
+            if part in self._classes or not _is_users(part.__module__):
                 continue
             self._classes.add(part)
             for key, item in list(vars(part).items()):
@@ -258,12 +272,14 @@ class Watched:
                     self._function(item.__func__, runs=False)
                 elif isinstance(item, property) and isinstance(item.fget, types.FunctionType):
                     self._function(item.fget, runs=False)
-                elif isinstance(item, PLAIN) and not key.startswith("__"):
+                elif not key.startswith("__") and not isinstance(item, SLOTS):
                     self.items.append((vars(part), key, item, f"{name}.{key}"))
+                    self._look(item, f"{name}.{key}")
 
     def _all(self, where: Any, items: list[tuple[Any, Any]], named: Callable[[Any], str], name: str) -> None:
         if not isinstance(where, tuple):
             self.sizes.append((where, len(where), name))
+        if isinstance(where, (list, dict)):
             self._copies.append((where, list(where) if isinstance(where, list) else dict(where)))
         for key, item in items:
             if not isinstance(where, tuple):
@@ -304,6 +320,7 @@ class Watched:
         if runs and (impure := sorted(read & IMPURE - set(names))):
             self.iterators.append(f"{impure[0]}, which gives another thing each time, or cannot be seen")
         looked_up = _global_names(code) & set(names)
+        self.absent += [(names, key) for key in sorted(_global_names(code) - set(names)) if key in vars(builtins)]
         for key in sorted(read - looked_up):
             if key in sys.modules and key not in vars(builtins):
                 self._module_of_python(sys.modules[key], key, read)
@@ -326,7 +343,11 @@ class Watched:
             return
         if module is time and "time" in read:
             self.iterators.append("the clock, by time")
-        for key in sorted(read & set(vars(module))):
+        if module is sys and "modules" in read:
+            self.iterators.append("sys.modules, through which it may read anything")
+        known = {key for key in vars(module) if not key.startswith("__")}
+        all_of_it = _is_users(module.__name__) and not read.isdisjoint(("getattr", "__dict__"))
+        for key in sorted(known if all_of_it else known & read):
             item = vars(module)[key]
             if isinstance(item, PLAIN):
                 self.items.append((vars(module), key, item, f"{name}.{key}"))
@@ -334,6 +355,13 @@ class Watched:
                 self._function(item)
             elif not isinstance(item, (types.ModuleType, type)):
                 self._look(item, f"{name}.{key}")
+
+
+def _is_users(module: str) -> bool:
+    """Whether a module is neither Python's, nor ours, nor a package that is installed."""
+    top = module.partition(".")[0]
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return top != OURS and top not in sys.stdlib_module_names and "site-packages" not in file
 
 
 def _content(group: Any) -> Any:
