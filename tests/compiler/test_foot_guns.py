@@ -13,7 +13,9 @@ import threading
 import time
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -469,6 +471,9 @@ def places() -> dict[str, Place]:
     module.k = 2.0  # type: ignore[assignment]
     table_of_a_class, looked_at, counted = [2.0], [2.0], Counted([1.0])
     Kind.shared[0], proxy = 2.0, types.MappingProxyType(table)
+    context, octets_again = ContextVar("context", default=2.0), memoryview(octets)
+    staying, going = Numbers(), [Numbers()]
+    weak, gone = weakref.ref(staying), weakref.ref(going[0])
     own: dict[str, Any] = {"__name__": "settings_of_a_user"}
     exec("def hidden(x):\n    return x * abs(-2.0)", own)
 
@@ -520,6 +525,10 @@ def places() -> dict[str, Place]:
         "a class of a class": (lambda x: x * OfAKind.factor, lambda: Kind.shared.__setitem__(0, 3.0)),
         "an attribute of a list": (lambda x: x * counted.factor, lambda: setattr(counted, "factor", 3.0)),
         "a view of a dict": (lambda x: x * proxy["a"], lambda: table.__setitem__("a", 3.0)),
+        "a context variable": (lambda x: x * context.get(), lambda: context.set(3.0)),
+        "what a weak reference is to": (lambda x: x * weak().k, lambda: setattr(staying, "k", 3.0)),
+        "a weak reference": (lambda x: x * (3.0 if gone() is None else 2.0), going.clear),
+        "the memory of bytes": (lambda x: x * octets_again[0], lambda: octets.__setitem__(0, 3)),
         "a built-in that is hidden": (own["hidden"], lambda: own.update(abs=lambda x: 3.0)),
         "getattr of a module": (
             lambda x: x * getattr(SETTINGS, "fac" + "tor"),

@@ -18,7 +18,9 @@ import random
 import sys
 import time
 import types
+import weakref
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,7 @@ class Watched:
         self.streams: list[tuple[Any, Callable[[], Any], Any, Callable[[Any], Any], str]] = []  # random generators
         self.groups: list[tuple[Any, Any, str]] = []  # sets and the like, and what is in them
         self.orders: list[tuple[Any, list[Any], str]] = []  # dicts, and their keys in order
+        self.asked: list[tuple[Callable[[], Any], Any, str]] = []  # context variables and weak references
         self.absent: list[tuple[dict[str, Any], str]] = []  # names of built-ins, which a global may hide
         self.inside: list[tuple[Any, int, str]] = []  # the attributes of modules, and how many there are
         self.iterators: list[str] = []
@@ -103,6 +106,10 @@ class Watched:
         for table, was, name in self.orders:
             if list(table) != was:
                 return f"the order of {name} has changed"
+        for ask, was, name in self.asked:
+            now = ask()
+            if now is not was and not _same(now, was):
+                return _told(name, was, now)
         for names, key in self.absent:
             if key in names:
                 return f"{key} was Python's own, and is a global now"
@@ -129,6 +136,7 @@ class Watched:
             content = value(group) if isinstance(group, (set, frozenset)) else f"list({value(group)})"
             found.append(f"{content} == {value(was)}")
         found += [f"list({value(table)}) == {value(was)}" for table, was, _ in self.orders]
+        found += [f"{value(ask)}() is {value(was)}" for ask, was, _ in self.asked]
         found += [f"{key!r} not in {value(names)}" for names, key in self.absent]
         return [*found, f"{value(self)}.count == {value(changes)}.count"]
 
@@ -220,6 +228,16 @@ class Watched:
             for part in (*value.args, *value.keywords.values()):
                 self._look(part, name)
             return
+        if isinstance(value, ContextVar):
+            ask = functools.partial(value.get, None)
+            self.asked.append((ask, ask(), name))
+            self._look(ask(), name)
+            return
+        if isinstance(value, weakref.ref):
+            self.asked.append((functools.partial(_is_gone, value), value() is None, f"whether {name} is gone"))
+            self._look(value(), name)
+            self._seen.pop(id(value()), None)  # it may go
+            return
         if isinstance(value, types.MethodType):
             self._look(value.__self__, "self")
             self._look(value.__func__, name)
@@ -241,7 +259,7 @@ class Watched:
             self._all(value, list(value.items()), lambda key: f"{name}[{key!r}]", name)
         elif isinstance(value, (list, tuple)):
             self._all(value, list(enumerate(value)), lambda key: f"{name}[{key}]", name)
-        elif isinstance(value, (set, frozenset, bytearray, collections.deque, array.array)):
+        elif isinstance(value, (set, frozenset, bytearray, memoryview, collections.deque, array.array)):
             self.groups.append((value, _content(value), name))
         else:
             return False
@@ -362,6 +380,10 @@ def _is_users(module: str) -> bool:
     top = module.partition(".")[0]
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return top != OURS and top not in sys.stdlib_module_names and "site-packages" not in file
+
+
+def _is_gone(reference: Any) -> bool:
+    return reference() is None
 
 
 def _content(group: Any) -> Any:
