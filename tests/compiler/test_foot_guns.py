@@ -474,8 +474,32 @@ def places() -> dict[str, Place]:
     context, octets_again = ContextVar("context", default=2.0), memoryview(octets)
     staying, going = Numbers(), [Numbers()]
     weak, gone = weakref.ref(staying), weakref.ref(going[0])
+
+    class Above:
+        k = 2.0
+
+    class Below(Above):
+        pass
+
+    def helper(x: Any) -> Any:
+        return x * 2.0
+
+    def thrice(x: Any) -> Any:
+        return x * 3.0
+
+    def floating() -> None:
+        ints.clear()
+        ints.add(1.0)
+
+    settings, lists, ints = SETTINGS, collections.deque([[2.0]]), {1}
+    deque_of_tensors = collections.deque([tg.tensor(2.0), tg.tensor(3.0)])
+    partial, shaped = functools.partial(lambda x, k: x * k, k=2.0), np.ones((1, 1))
+    plain = nn.Linear(1, 1, bias=False)
+    weight = nn.Parameter(tg.full((1, 1), 3.0))
+    plain._parameters["weight"] = nn.Parameter(tg.full((1, 1), 2.0))
     own: dict[str, Any] = {"__name__": "settings_of_a_user"}
     exec("def hidden(x):\n    return x * abs(-2.0)", own)
+    exec("def late(x):\n    try:\n        return x * given\n    except NameError:\n        return x * 2.0", own)
 
     class Shared(nn.Module):
         table = table_of_a_class
@@ -525,6 +549,20 @@ def places() -> dict[str, Place]:
         "a class of a class": (lambda x: x * OfAKind.factor, lambda: Kind.shared.__setitem__(0, 3.0)),
         "an attribute of a list": (lambda x: x * counted.factor, lambda: setattr(counted, "factor", 3.0)),
         "a view of a dict": (lambda x: x * proxy["a"], lambda: table.__setitem__("a", 3.0)),
+        "an attribute that a subclass gets": (lambda x: x * Below.k, lambda: setattr(Below, "k", 3.0)),
+        "a module of Python in a closure": (lambda x: x * settings.factor, lambda: setattr(SETTINGS, "factor", 3.0)),
+        "a list in a deque": (lambda x: x * lists[0][0], lambda: lists[0].__setitem__(0, 3.0)),
+        "tensors in a deque": (lambda x: x * deque_of_tensors[0], deque_of_tensors.rotate),
+        "an int in a set": (lambda x: x * (2 if ints == {1} and type(next(iter(ints))) is int else 3), floating),
+        "a keyword's default itself": (keyword, lambda: keyword.__kwdefaults__.update(k=[3.0])),
+        "the code of a function": (lambda x: helper(x), lambda: setattr(helper, "__code__", thrice.__code__)),  # noqa: PLW0108
+        "a keyword of a partial": (partial, lambda: partial.keywords.update(k=3.0)),
+        "the shape of an array": (lambda x: x * shaped.ndim, lambda: setattr(shaped, "shape", (1, 1, 1))),
+        "a global that comes later": (own["late"], lambda: own.update(given=3.0)),
+        "a weight that is put into a module": (
+            plain,
+            lambda: plain._parameters.update(weight=weight),
+        ),
         "a context variable": (lambda x: x * context.get(), lambda: context.set(3.0)),
         "what a weak reference is to": (lambda x: x * weak().k, lambda: setattr(staying, "k", 3.0)),
         "a weak reference": (lambda x: x * (3.0 if gone() is None else 2.0), going.clear),
@@ -611,7 +649,7 @@ def test_a_number_after_a_step_is_refused() -> None:
         (w * x).sum().backward()
         optimizer.step()
         schedule.step()
-        return schedule.get_last_lr()[0]
+        return optimizer.defaults["lr"]
 
     with pytest.raises(TraceError, match="returning a number of Python"):
         compile(step, fullgraph=True)(tg.ones(1))

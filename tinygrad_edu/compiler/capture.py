@@ -92,6 +92,8 @@ class Script:
     result: Any = None  # a tree with `Place`, `Kept` and constants in place of tensors
     tensors: list[Tensor] = field(default_factory=list)  # all that it touches besides its arguments
     limits: list[tuple[Feed, Any, Any]] = field(default_factory=list)  # whose numbers were checked, and found between
+    guards: list[tuple[Any, ...]] = field(default_factory=list)  # what tensors and gradients of the outside are
+    same: list[tuple[int, Tensor]] = field(default_factory=list)  # arguments that are met otherwise too: their places
     forms: list[tuple[Optimizer, Any]] = field(default_factory=list)  # of steps that are part of it
     reads_grad: list[tuple[Tensor, bool]] = field(default_factory=list)  # whose .grad it adds to; whether it was there
     written: list[Any] = field(default_factory=list)  # feeds whose memory it writes to
@@ -160,6 +162,7 @@ class Tracer(Interceptor):
         self.replaced: set[int] = set()  # of these, whose .grad was replaced whatever it was
         self.limits: list[tuple[Feed, Any, Any]] = []
         self.asked: set[int] = set()  # of these, whose .grad was looked at before that
+        self.known: dict[int, Tensor] = {}  # tensors of the outside within reach, by id
         self.owners: dict[int, Tensor] = {}  # by the id of a .grad: whose it is
         self.streams: dict[int, tuple[Any, Any]] = {}  # random streams, and where they stood
         self.current: dict[int, Var] = {}  # by the id of a tensor: its gradient, as it was known at the last call
@@ -266,7 +269,15 @@ class Tracer(Interceptor):
 
     def _on_gradient(self, tensor: Tensor) -> None:
         self._note_gradient(tensor)
+        if id(tensor) not in self.replaced and self.was_added_to(tensor):
+            self.asked.add(id(tensor))  # something may have read the sum
         self.replaced.add(id(tensor))
+
+    def was_added_to(self, tensor: Tensor) -> bool:
+        """Whether the gradient is another than before, or has other numbers."""
+        before = self.graded[id(tensor)][1]
+        lift = self.lifts.get(id(before))
+        return tensor.gradient is not before or (lift is not None and lift.proxy.var is not lift.first)
 
     def _on_call(self, call: Callable[[], Any]) -> bool:
         if any(callable(one) for one in call.args[1:]):  # type: ignore[attr-defined]
@@ -290,9 +301,10 @@ class Tracer(Interceptor):
             or self.home is not backends.CPU
         ):
             return False
-        form, arrays = optimizer.form(), [p.array for group in optimizer.param_groups for p in group["params"]]
+        form, params = optimizer.form(), [p for group in optimizer.param_groups for p in group["params"]]
+        arrays = [one.array for p in params for one in (p, p.gradient) if one is not None]
         usual = all(isinstance(one, (np.ndarray, RecArray)) and one.dtype == np.float32 for one in arrays)
-        if form is None or not usual or sum(one.size for one in arrays) > TOGETHER:
+        if form is None or not usual or sum(p.array.size for p in params) > TOGETHER:
             return False
         optimizer.by_operations(self._on_number)
         self.forms.append((optimizer, form))
@@ -382,8 +394,9 @@ class Tracer(Interceptor):
     def _note_gradient(self, tensor: Tensor) -> None:
         if id(tensor) not in self.graded:
             self.graded[id(tensor)] = tensor, tensor.gradient
-            if tensor.gradient is not None:
-                self.owners[id(tensor.gradient)] = tensor
+            if tensor.gradient is not None and self.owners.setdefault(id(tensor.gradient), tensor) is not tensor:
+                why = "what is added to one would be added to the other"
+                raise TraceError("two tensors with one .grad", why, "give each its own: w.grad = v.grad.clone()")
 
     def _keep_stream(self, stream: Any) -> None:
         if id(stream) not in self.streams:
@@ -429,9 +442,7 @@ class Tracer(Interceptor):
             now.array.check()
             if now.array.var is not self.current.get(id(tensor)):
                 outputs.append((now.array.var, Sink("gradient", tensor)))
-        cleared = tuple(
-            t for t, before in self.graded.values() if t.gradient is None and (before is not None or id(t) in self.set)
-        )
+        cleared = tuple(t for t, _ in self.graded.values() if t.gradient is None and id(t) in self.replaced)
         self.set.update(id(sink.target) for _, sink in outputs if sink.kind == "gradient")
         self.segments.append((self.recorder.equations[self.begun :], outputs, cleared, tuple(self.stepped)))
         self.begun = len(self.recorder.equations)
@@ -536,6 +547,7 @@ def _captured(
             if id(tensor) not in tracer.lifts:
                 tracer.lift(tensor, Feed("argument", i))
         for tensor in known:
+            tracer.known[id(tensor)] = tensor
             tracer.lift_quietly(tensor)
         builtins.print, builtins.input = _refusing(printing), _refusing(asking)
         with tracer:
@@ -597,13 +609,31 @@ class _Finish:
         out.forms = tracer.forms
         out.limits = list({id(feed): (feed, low, high) for feed, low, high in tracer.limits}.values())
         out.tensors = [lift.tensor for lift in tracer.lifts.values() if lift.feed.kind == "tensor"]
+        out.guards = [
+            (one.feed, a.shape, a.dtype, one.node is None, a.flags.c_contiguous, type(a))
+            for one, a in ((lift, lift.array) for lift in tracer.lifts.values() if lift.feed.kind != "argument")
+        ]
         out.written = [
             sink.target for one in out.steps if isinstance(one, Segment) for sink in one.sinks
             if sink.kind in ("write", "write gradient")
         ]  # fmt: skip
+        out.same = self._same()
         self._check_memory()
         self._check_places()
         return out
+
+    def _same(self) -> list[tuple[int, Tensor]]:
+        """Arguments that the function reaches in another way too, or whose ``.grad`` it uses: it is about these."""
+        parts = [one for one in self.out.steps if isinstance(one, Segment)]
+        feeds = [feed for part in parts for feed in part.feeds if feed.kind == "gradient"]
+        used = [feed.source for feed in feeds] + [tensor for tensor, _ in self.out.reads_grad]
+        for part in parts:
+            used += [sink.target for sink in part.sinks if sink.kind == "gradient"]
+            used += [sink.target.source for sink in part.sinks if sink.kind == "write gradient"]
+            used += part.cleared
+        ids = {*map(id, used), *self.tracer.known}
+        lifts = (lift for lift in self.tracer.lifts.values() if lift.feed.kind == "argument")
+        return [(lift.feed.source, lift.tensor) for lift in lifts if id(lift.tensor) in ids]
 
     def _segment(self, part: Part, later: set[Var], missing: set[Var]) -> tuple[Segment, set[Var]]:
         """A program of these equations, and the variables that it needs from earlier ones."""
@@ -666,9 +696,7 @@ class _Finish:
     def _gradients(self) -> None:
         """Which gradients were added to, whatever they were."""
         for tensor, before in self.tracer.graded.values():
-            now, lift = tensor.gradient, self.tracer.lifts.get(id(before))
-            added = now is not before or (lift is not None and lift.proxy.var is not lift.first)
-            adds = added and id(tensor) not in self.tracer.replaced
+            adds = self.tracer.was_added_to(tensor) and id(tensor) not in self.tracer.replaced
             if adds or id(tensor) in self.tracer.asked:
                 self.out.reads_grad.append((tensor, before is not None))
 

@@ -95,10 +95,11 @@ class Run:
     ) -> None:  # fmt: skip
         self.script, self.trace, self.watched = script, trace, watched
         trace.script = script
-        self.guards = [
-            (t, t.array.shape, t.array.dtype, t.node is None, t.array.flags.c_contiguous, type(t.array))
-            for t in script.tensors
-        ]
+        self.same = dict(script.same)
+        self.outside = {id(t) for t in (*watched.tensors, *script.tensors)}
+        found = {id(feed.source): feed.source for feed, *_ in script.guards if feed.kind == "gradient"}
+        found |= {id(feed.source): feed.source for feed in script.written if feed.kind == "gradient"}
+        self.owners = list(found.values())  # of gradients that are read or written
         self.limits = [[feed, low, high] for feed, low, high in script.limits]
         self.grads = [(t, there) for t, there in script.reads_grad]
         self.written = list({id(feed): feed for feed in script.written}.values())
@@ -143,18 +144,32 @@ class Run:
             limit[1], limit[2] = min(limit[1], least), max(limit[2], most)
 
     def _shared(self, own: Tensor, tensors: list[Tensor], gradient: bool) -> bool:
-        """Whether another tensor shows memory that is written, or an argument is the gradient that is."""
+        """Whether another tensor or gradient shows memory that is written, or an argument is the gradient that is."""
         array = own.array
-        for other in (*tensors, *self.script.tensors):
+        gradients = [owner.gradient for owner in self.owners if owner.gradient is not None]
+        if sum(one is own for one in gradients) > 1:
+            return True
+        for other in (*tensors, *self.script.tensors, *gradients):
             seen = other.array
             apart = seen.base is None and array.base is None and seen is not array  # two that own their memory
-            if (gradient or other is not own) and not apart and share_memory(seen, array):
+            if other is not own and not apart and share_memory(seen, array):
                 return True
-        return False
+        return gradient and any(other is own for other in (*tensors, *self.script.tensors))
 
     def why_not(self, tensors: list[Tensor]) -> str:
         """What is different, in words; "" where nothing is."""
-        for t, shape, dtype, free, in_order, kind in self.guards:
+        for i, t in enumerate(tensors):
+            if self.same.get(i, t) is not t:
+                return f"argument {i} is another tensor now, and the program is about the one that it was"
+            if i not in self.same and id(t) in self.outside:
+                return f"argument {i} is a tensor that the function reads besides"
+        for t, there in self.grads:
+            if (t.gradient is not None) is not there:
+                return f"the .grad of a tensor {list(t.shape)} is {'gone' if there else 'there'} now"
+        for feed, shape, dtype, free, in_order, kind in self.script.guards:
+            t = _written_of(feed, tensors)
+            if t is None:
+                return f"the .grad of a tensor {list(shape)} is gone now"
             if BY_TYPE[type(t.array)] is not BY_TYPE[kind]:
                 return f"a tensor {list(shape)} of the outside was on {BY_TYPE[kind].name}, and is on {t.device}"
             if t.node is not None and is_hooked(t.node):
@@ -165,9 +180,6 @@ class Run:
                 return f"a tensor of the outside was {dtype}{list(shape)}, and is {t.array.dtype}{list(t.array.shape)}"
             if (t.node is None) is not free:
                 return f"a tensor {list(shape)} of the outside {'wants' if free else 'needs no'} gradients now"
-        for t, there in self.grads:
-            if (t.gradient is not None) is not there:
-                return f"the .grad of a tensor {list(t.shape)} is {'gone' if there else 'there'} now"
         for optimizer, form in self.script.forms:
             if optimizer.form() != form:
                 return f"a step of {type(optimizer).__name__} is another one now: its settings, parameters or hooks"
@@ -480,8 +492,15 @@ def _written_out(run: Run, given: int) -> Callable[[list[Tensor]], bool]:
         return places[id(x)]
 
     found, arrays = list[str](), [f"tensors[{i}].array" for i in range(given)]
-    for t, shape, dtype, free, in_order, kind in run.guards:
-        name, array = value(t), f"a{len(arrays)}"
+    for i in range(given):
+        own = (
+            f"tensors[{i}] is {value(run.same[i])}"
+            if i in run.same
+            else f"id(tensors[{i}]) not in {value(run.outside)}"
+        )
+        found.append(own)
+    for feed, shape, dtype, free, in_order, kind in run.script.guards:
+        name, array = value(feed.source) + ".gradient" * (feed.kind == "gradient"), f"a{len(arrays)}"
         arrays.append(array)
         found += [f"({array} := {name}.array).__class__ is {value(kind)}", f"{array}.shape == {value(shape)}"]
         found += [f"{array}.dtype is {value(dtype)}", f"{'' if in_order else 'not '}{array}.flags.c_contiguous"]
@@ -490,9 +509,9 @@ def _written_out(run: Run, given: int) -> Callable[[list[Tensor]], bool]:
     found += [f"{value(optimizer)}.form() == {value(form)}" for optimizer, form in run.script.forms]
     for feed in run.written:
         own = f"tensors[{feed.source}]" if feed.kind == "argument" else value(feed.source)
-        array = f"{own}.gradient.array" if feed.kind == "gradient" else f"{own}.array"
-        arrays += [array] * (feed.kind == "gradient")
-        found.append(f"{array}.flags.writeable")
+        found.append(
+            f"{own}.gradient.array.flags.writeable" if feed.kind == "gradient" else f"{own}.array.flags.writeable"
+        )
     if run.written:
         found += [f"{array}.base is None" for array in arrays]
         found.append(f"len({{{', '.join(f'id({array})' for array in arrays)}}}) == {len(arrays)}")

@@ -38,14 +38,14 @@ IMPURE = frozenset(
     """
     time_ns perf_counter perf_counter_ns monotonic process_time thread_time now utcnow today default_rng RandomState
     urandom SystemRandom getrandbits token_bytes token_hex uuid4 globals locals vars eval exec __import__ getenv
-    import_module
+    import_module get_last_lr get_scale
     """.split()
 )
 OUTER = frozenset(["time", "posix", "nt", "_random", "_datetime", "secrets", "uuid"])  # modules whose functions do
 SMALL = 1 << 16  # bytes of an array whose numbers are watched
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)  # which hold nothing themselves
-OPAQUE = (*PLAIN, TensorBase, types.ModuleType)
+OPAQUE = (*PLAIN, TensorBase)
 MOST = 10_000  # values that one function is watched for
 OURS = __name__.partition(".")[0]
 
@@ -62,7 +62,7 @@ class Watched:
         self.of_modules: list[Probe] = []
         self.count = changes.count
         self.attributes: list[tuple[Any, str, Any, str]] = []  # of objects with slots
-        self.arrays: list[tuple[Any, bytes, str]] = []  # small ones
+        self.arrays: list[tuple[Any, Any, str]] = []  # small ones
         self.streams: list[tuple[Any, Callable[[], Any], Any, Callable[[Any], Any], str]] = []  # random generators
         self.groups: list[tuple[Any, Any, str]] = []  # sets and the like, and what is in them
         self.orders: list[tuple[Any, list[Any], str]] = []  # dicts, and their keys in order
@@ -75,9 +75,13 @@ class Watched:
         self._classes: set[type] = set()
         self._seen: dict[int, Any] = {}  # by id; kept, so that no id is used again
         self._functions: dict[int, types.FunctionType] = {}
+        self._optimizers: list[tuple[Optimizer, str]] = []
+        self._read: set[str] = set()  # all names in the code
         self._look(function, _name(function))
         for i, value in enumerate(extra):
             self._look(value, f"argument {i}")
+        for optimizer, name in self._optimizers:
+            self._optimizer(optimizer, name)
 
     def changed(self) -> str:
         """The first value that has changed, in words."""
@@ -98,10 +102,11 @@ class Watched:
             if now is not was and not _same(now, was):
                 return _told(name, was, now)
         for numbers, was, name in self.arrays:
-            if numbers.tobytes() != was:
+            if _content(numbers) != was:
                 return f"the numbers in {name} are others now"
         for group, was, name in self.groups:
-            if _content(group) != was:
+            now = _content(group)
+            if len(now) != len(was) or any(x is not y and not _same(x, y) for x, y in zip(now, was, strict=True)):
                 return f"what is in {name} has changed"
         for table, was, name in self.orders:
             if list(table) != was:
@@ -112,7 +117,7 @@ class Watched:
                 return _told(name, was, now)
         for names, key in self.absent:
             if key in names:
-                return f"{key} was Python's own, and is a global now"
+                return f"there is a {key} now, which there was not"
         if self.count != changes.count:
             for where, size, name in self.inside:
                 if len(where) != size:
@@ -131,10 +136,11 @@ class Watched:
         found += [f"len({value(where)}) == {size}" for where, size, _ in self.sizes]
         found += [f"{value(where)}[{value(key)}] is {value(was)}" for where, key, was, _ in self.items]
         found += [f"getattr({value(owner)}, {key!r}) is {value(was)}" for owner, key, was, _ in self.attributes]
-        found += [f"{value(numbers)}.tobytes() == {value(was)}" for numbers, was, _ in self.arrays]
+        found += [f"{value(_content)}({value(numbers)}) == {value(was)}" for numbers, was, _ in self.arrays]
         for group, was, _ in self.groups:
-            content = value(group) if isinstance(group, (set, frozenset)) else f"list({value(group)})"
-            found.append(f"{content} == {value(was)}")
+            ids = list(map(id, was)) if isinstance(was, list) else was
+            now = f"[*map(id, {value(group)})]" if isinstance(was, list) else f"{value(_content)}({value(group)})"
+            found.append(f"{now} == {value(ids)}")
         found += [f"list({value(table)}) == {value(was)}" for table, was, _ in self.orders]
         found += [f"{value(ask)}() is {value(was)}" for ask, was, _ in self.asked]
         found += [f"{key!r} not in {value(names)}" for names, key in self.absent]
@@ -161,9 +167,10 @@ class Watched:
     def restore(self) -> None:
         """Undo what the function has done to Python's values: it was run only to be recorded."""
         for container, inside in self._copies:
-            if isinstance(container, list):
+            if not isinstance(container, dict):
                 if len(container) != len(inside) or any(a is not b for a, b in zip(container, inside, strict=True)):
-                    container[:] = inside
+                    container.clear()
+                    container.extend(inside)
             else:
                 for key in [key for key in container if key not in inside]:
                     del container[key]
@@ -176,12 +183,16 @@ class Watched:
             if getattr(owner, key, _GONE) is not was:
                 setattr(owner, key, was)
         for numbers, was, _ in self.arrays:
-            if numbers.tobytes() != was and numbers.flags.writeable:
-                numbers[...] = np.frombuffer(was, numbers.dtype).reshape(numbers.shape)
+            if _content(numbers) != was and numbers.flags.writeable:
+                numbers.shape = was[0]
+                numbers[...] = np.frombuffer(was[2], numbers.dtype).reshape(numbers.shape)
         for group, was, _ in self.groups:
-            if _content(group) != was and hasattr(group, "clear"):
+            if _content(group) != was and isinstance(group, set):
                 group.clear()
-                (group.update if hasattr(group, "update") else group.extend)(was)
+                group.update(was)
+            elif _content(group) != was and isinstance(group, (bytearray, array.array)):
+                del group[:]
+                group.extend(was) if isinstance(group, bytearray) else group.frombytes(was)
         for _, _, state, put, _ in self.streams:
             put(state)
         self.count = changes.count
@@ -191,13 +202,20 @@ class Watched:
         if isinstance(value, Tensor) and id(value) not in self._seen:
             self._seen[id(value)] = value
             self.tensors.append(value)
-        if isinstance(value, OPAQUE) or id(value) in self._seen or len(self._seen) > MOST:
+        if isinstance(value, OPAQUE) or id(value) in self._seen:
+            return
+        if len(self._seen) > MOST:
+            self.iterators.append(f"more than {MOST} values")
             return
         self._seen[id(value)] = value
         kind = type(value)
+        if isinstance(value, types.ModuleType):
+            if _is_users(value.__name__):
+                self._module_of_python(value, name, {"__dict__"})  # of which nobody knows what is read
+            return
         if isinstance(value, np.ndarray):
             if value.nbytes <= SMALL and not value.dtype.hasobject:
-                self.arrays.append((value, value.tobytes(), name))
+                self.arrays.append((value, _content(value), name))
             return
         if isinstance(value, np.random.Generator):
             bits = value.bit_generator
@@ -224,9 +242,7 @@ class Watched:
         if isinstance(value, functools.partial):
             self._look(value.func, name)
             self._look(list(value.args), name)
-            self._look(dict(value.keywords), name)
-            for part in (*value.args, *value.keywords.values()):
-                self._look(part, name)
+            self._look(value.keywords, name)
             return
         if isinstance(value, ContextVar):
             ask = functools.partial(value.get, None)
@@ -247,7 +263,9 @@ class Watched:
             self._module(value, name)
         elif type(value).__name__ == "Compiled" and type(value).__module__.startswith(f"{OURS}.compiler"):
             self._look(value._function, name)
-        elif isinstance(value, Optimizer) or type(value).__module__.partition(".")[0] == OURS:
+        elif isinstance(value, Optimizer):
+            self._optimizers.append((value, name))  # for when all names are known
+        elif type(value).__module__.partition(".")[0] == OURS:
             return  # what these read, they read at each step
         elif not self._container(value, name) or _is_users(kind.__module__):  # which may hold more besides
             self._object(value, name)
@@ -257,10 +275,12 @@ class Watched:
         if isinstance(value, (dict, types.MappingProxyType)):
             self.orders.append((value, list(value), name))
             self._all(value, list(value.items()), lambda key: f"{name}[{key!r}]", name)
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, (list, tuple, collections.deque)):
             self._all(value, list(enumerate(value)), lambda key: f"{name}[{key}]", name)
-        elif isinstance(value, (set, frozenset, bytearray, memoryview, collections.deque, array.array)):
+        elif isinstance(value, (set, frozenset, bytearray, memoryview, array.array)):
             self.groups.append((value, _content(value), name))
+            for item in _content(value) if isinstance(value, (set, frozenset)) else ():
+                self._look(item, f"what is in {name}")
         else:
             return False
         return True
@@ -282,14 +302,12 @@ class Watched:
             if part in self._classes or not _is_users(part.__module__):
                 continue
             self._classes.add(part)
+            self.sizes.append((vars(part), len(vars(part)), f"the attributes of {part.__name__}"))
             for key, item in list(vars(part).items()):
-                if isinstance(item, types.FunctionType):
+                own = item.fget if isinstance(item, property) else getattr(item, "__func__", item)
+                if isinstance(own, types.FunctionType):
                     self.items.append((vars(part), key, item, f"{name}.{key}"))
-                    self._function(item, runs=False)
-                elif isinstance(item, (staticmethod, classmethod)) and isinstance(item.__func__, types.FunctionType):
-                    self._function(item.__func__, runs=False)
-                elif isinstance(item, property) and isinstance(item.fget, types.FunctionType):
-                    self._function(item.fget, runs=False)
+                    self._function(own, runs=False)
                 elif not key.startswith("__") and not isinstance(item, SLOTS):
                     self.items.append((vars(part), key, item, f"{name}.{key}"))
                     self._look(item, f"{name}.{key}")
@@ -297,8 +315,8 @@ class Watched:
     def _all(self, where: Any, items: list[tuple[Any, Any]], named: Callable[[Any], str], name: str) -> None:
         if not isinstance(where, tuple):
             self.sizes.append((where, len(where), name))
-        if isinstance(where, (list, dict)):
-            self._copies.append((where, list(where) if isinstance(where, list) else dict(where)))
+        if isinstance(where, (list, dict, collections.deque)):
+            self._copies.append((where, dict(where) if isinstance(where, dict) else list(where)))
         for key, item in items:
             if not isinstance(where, tuple):
                 self.items.append((where, key, item, named(key)))
@@ -308,7 +326,7 @@ class Watched:
         for key, item in list(vars(module).items()):
             if key in ("_parameters", "_buffers", "_modules"):
                 for own, part in list(item.items()):
-                    self.of_modules.append((item, own, part, f"{name}.{own}"))
+                    self.items.append((item, own, part, f"{name}.{own}"))
                     self._look(part, f"{name}.{own}")
                 self.sizes.append((item, len(item), f"the {key[1:]} of {name}"))
             else:
@@ -317,6 +335,16 @@ class Watched:
         self._copies.append((vars(module), dict(vars(module))))
         self.inside.append((vars(module), len(vars(module)), name))
         self._class(type(module), name)
+
+    def _optimizer(self, optimizer: Optimizer, name: str) -> None:
+        """Which parameters it has. What else is in its groups it reads at each step; but so may the user's own code."""
+        groups = optimizer.param_groups
+        self.items.append((vars(optimizer), "param_groups", groups, f"{name}.param_groups"))
+        self.absent.append((vars(optimizer), "step"))
+        if "param_groups" in self._read:
+            self._look(groups, f"{name}.param_groups")
+        self.sizes += [(one["params"], len(one["params"]), f"the parameters of {name}") for one in groups]
+        self.sizes.append((groups, len(groups), f"{name}.param_groups"))
 
     def _function(self, function: types.FunctionType, runs: bool = True) -> None:
         """What a function may read. Of the methods of an object nobody knows which of them it ``runs``."""
@@ -335,10 +363,11 @@ class Watched:
             return
         self._functions[id(function)] = function
         read = _names(code)
+        self._read |= read
         if runs and (impure := sorted(read & IMPURE - set(names))):
             self.iterators.append(f"{impure[0]}, which gives another thing each time, or cannot be seen")
         looked_up = _global_names(code) & set(names)
-        self.absent += [(names, key) for key in sorted(_global_names(code) - set(names)) if key in vars(builtins)]
+        self.absent += [(names, key) for key in sorted(_global_names(code) - set(names))]
         for key in sorted(read - looked_up):
             if key in sys.modules and key not in vars(builtins):
                 self._module_of_python(sys.modules[key], key, read)
@@ -349,9 +378,12 @@ class Watched:
                 self._module_of_python(value, key, read)
             else:
                 self._look(value, key)
+        self.attributes.append((function, "__code__", code, f"the code of {function.__name__}"))
         self.attributes.append((function, "__defaults__", function.__defaults__, "the defaults"))
-        for i, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
+        for i, value in enumerate(function.__defaults__ or ()):
             self._look(value, f"default {i}")
+        if function.__kwdefaults__:
+            self._look(function.__kwdefaults__, f"the defaults of {function.__name__}")
         if function.__dict__:
             self._look(function.__dict__, f"the attributes of {function.__name__}")
 
@@ -364,12 +396,13 @@ class Watched:
         if module is sys and "modules" in read:
             self.iterators.append("sys.modules, through which it may read anything")
         known = {key for key in vars(module) if not key.startswith("__")}
-        all_of_it = _is_users(module.__name__) and not read.isdisjoint(("getattr", "__dict__"))
+        users = _is_users(module.__name__)
+        all_of_it = users and not read.isdisjoint(("getattr", "__dict__"))
         for key in sorted(known if all_of_it else known & read):
             item = vars(module)[key]
-            if isinstance(item, PLAIN):
+            if users or isinstance(item, PLAIN):
                 self.items.append((vars(module), key, item, f"{name}.{key}"))
-            elif isinstance(item, types.FunctionType):
+            if isinstance(item, types.FunctionType):
                 self._function(item)
             elif not isinstance(item, (types.ModuleType, type)):
                 self._look(item, f"{name}.{key}")
@@ -387,7 +420,10 @@ def _is_gone(reference: Any) -> bool:
 
 
 def _content(group: Any) -> Any:
-    return frozenset(group) if isinstance(group, (set, frozenset)) else list(group)
+    """What is in it, to be compared: of numbers their bytes."""
+    if isinstance(group, np.ndarray):
+        return group.shape, group.dtype.str, group.tobytes()
+    return list(group) if isinstance(group, (set, frozenset)) else bytes(group)
 
 
 def _changed(probes: list[Probe]) -> str:

@@ -509,7 +509,7 @@ _CLASSES = _Classes()
 def clear_gradient(tensor: Tensor, set_to_none: bool) -> None:
     """Release the gradient, or fill it with zeros: what every ``zero_grad`` does."""
     if modes().observers:
-        outside("gradient", tensor)
+        outside("gradient" if set_to_none else "grad", tensor)
     if set_to_none:
         tensor.gradient = None
     elif tensor.gradient is not None:
