@@ -283,6 +283,23 @@ def test_state_of_python_is_put_back_before_it_runs_as_it_is_written() -> None:
     assert table["last"].tolist() == [2.0, 2.0]
 
 
+def test_a_class_is_put_back_before_it_runs_as_it_is_written() -> None:
+    class Counting(nn.Module):
+        count, seen = 0, [0]
+
+        def forward(self, x: Any) -> Any:
+            Counting.count += 1
+            Counting.seen.append(Counting.count)
+            Counting.new = 1  # type: ignore[attr-defined]
+            return x * 2
+
+    fast = compile(Counting())
+    with pytest.warns(UserWarning, match="Counting"):
+        fast(tg.ones(1))
+    fast(tg.ones(1))
+    assert Counting.count == 2 and Counting.seen == [0, 1, 2] and Counting.new == 1  # type: ignore[attr-defined]
+
+
 def test_whether_there_is_a_gradient_is_part_of_the_program() -> None:
     w = tg.ones(2, requires_grad=True)
 

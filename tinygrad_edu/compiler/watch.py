@@ -61,18 +61,18 @@ class Watched:
         self.sizes: list[tuple[Any, int, str]] = []
         self.of_modules: list[Probe] = []
         self.count = changes.count
-        self.attributes: list[tuple[Any, str, Any, str]] = []  # of objects with slots
+        self.attributes: list[tuple[Any, str, Any, str]] = []  # of objects with slots, and of functions
         self.arrays: list[tuple[Any, Any, str]] = []  # small ones
         self.streams: list[tuple[Any, Callable[[], Any], Any, Callable[[Any], Any], str]] = []  # random generators
         self.groups: list[tuple[Any, Any, str]] = []  # sets and the like, and what is in them
         self.orders: list[tuple[Any, list[Any], str]] = []  # dicts, and their keys in order
         self.asked: list[tuple[Callable[[], Any], Any, str]] = []  # context variables and weak references
-        self.absent: list[tuple[dict[str, Any], str]] = []  # names of built-ins, which a global may hide
+        self.absent: list[tuple[dict[str, Any], str]] = []  # names that nothing had
         self.inside: list[tuple[Any, int, str]] = []  # the attributes of modules, and how many there are
         self.iterators: list[str] = []
         self.tensors: list[Tensor] = []  # which the function may reach
         self._copies: list[tuple[Any, Any]] = []  # containers, and what was in them
-        self._classes: set[type] = set()
+        self._classes: dict[type, dict[str, Any]] = {}  # and what was in them
         self._seen: dict[int, Any] = {}  # by id; kept, so that no id is used again
         self._functions: dict[int, types.FunctionType] = {}
         self._optimizers: list[tuple[Optimizer, str]] = []
@@ -177,6 +177,9 @@ class Watched:
         for where, key, was, _ in (*self.items, *self.of_modules):
             if isinstance(where, dict) and where.get(key, _GONE) is not was:
                 where[key] = was
+        for cls, inside in self._classes.items():
+            for key in [key for key, item in vars(cls).items() if inside.get(key, _GONE) is not item]:
+                setattr(cls, key, inside[key]) if key in inside else delattr(cls, key)
         for cell, was, _ in self.cells:
             cell.cell_contents = was
         for owner, key, was, _ in self.attributes:
@@ -301,7 +304,7 @@ class Watched:
         for part in cls.__mro__:
             if part in self._classes or not _is_users(part.__module__):
                 continue
-            self._classes.add(part)
+            self._classes[part] = dict(vars(part))
             self.sizes.append((vars(part), len(vars(part)), f"the attributes of {part.__name__}"))
             for key, item in list(vars(part).items()):
                 own = item.fget if isinstance(item, property) else getattr(item, "__func__", item)
