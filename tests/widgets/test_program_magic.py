@@ -132,12 +132,18 @@ def test_weights_have_their_names_and_a_later_backward_is_told(printed: Any) -> 
 
 
 def test_a_step_of_training(shell: Any, printed: Any) -> None:
+    """That of SGD is a part of the program; that of another optimiser is a call."""
     weight = shell.user_ns["model"].weight
     before = weight.detach().numpy().copy()
     told = printed("loss = model(x).square().mean()\nloss.backward()\noptimiser.step()")
-    assert re.search(r"returns v\d+: model.weight.grad, v\d+: model.bias.grad", told)
-    assert "between or after the programs, as written: SGD.step" in told
+    written = r"returns v\d+: written to model.weight, v\d+: written to model.bias, "
+    assert re.search(written + r"v\d+: model.weight.grad, v\d+: model.bias.grad", told)
+    assert "a number that changes" in told and "between or after" not in told
     assert (weight.detach().numpy() == before - 0.1 * weight.grad.numpy()).all(), "it has run, once"
+    shell.user_ns["other"] = tg.optim.Adam(shell.user_ns["model"].parameters())
+    told = printed("loss = model(x).square().mean()\nloss.backward()\nother.step()")
+    assert re.search(r"returns v\d+: written to model.weight.grad, v\d+: written to model.bias.grad\n", told)
+    assert "between or after the programs, as written: Adam.step" in told
 
 
 def test_random_numbers_and_devices(shell: Any, printed: Any) -> None:

@@ -215,7 +215,7 @@ def _results(step: Segment, after: Program, given: list[Tensor], names: dict[int
             what = f"{names.get(id(sink.target), 'a tensor')}.grad"
         elif sink.kind in ("write", "write gradient"):
             (target,) = _with_tensors((sink.target,), given)
-            what = f"written to {_name(target, names)}" + ".grad" * (sink.kind == "write gradient")
+            what = f"written to {_name(target, names)}"
         else:
             what = words[sink.kind]
         parts.append(f"{var}: {what}")
