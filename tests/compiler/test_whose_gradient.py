@@ -33,6 +33,17 @@ def both(program: Callable[[Callable[[Any], Any]], Any], **options: Any) -> None
 X = (1.0, 2.0)
 
 
+def stepping(optimizer: Any, loss: Callable[[Any], Any]) -> Callable[[Any], None]:
+    """A step of training."""
+
+    def step(x: Any) -> None:
+        optimizer.zero_grad()
+        loss(x).backward()
+        optimizer.step()
+
+    return step
+
+
 def an_outside_tensor_that_is_given_first(ready: Any) -> Any:
     w, a = tg.tensor([1.0, 2.0]), tg.tensor([5.0, 6.0])
     f = ready(lambda x: x + 10 * w)
@@ -113,13 +124,7 @@ def cleared_after_it_was_added_to(ready: Any) -> Any:
 def cleared_though_there_was_none(ready: Any) -> Any:
     w, v = leaf(1.0, 2.0), leaf(1.0, 1.0)
     optimizer = SGD([w, v], lr=0.1)
-
-    def step(x: Any) -> None:
-        optimizer.zero_grad()
-        (x * v).sum().backward()
-        optimizer.step()
-
-    f, x = ready(step), tg.tensor(X)
+    f, x = ready(stepping(optimizer, lambda x: (x * v).sum())), tg.tensor(X)
     f(x)
     (w * 3).sum().backward()
     f(x)
@@ -212,13 +217,7 @@ def settings_that_are_read_inside(ready: Any) -> Any:
 def a_group_that_comes_later(ready: Any) -> Any:
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     optimizer = Adam([w], lr=0.1)
-
-    def step(x: Any) -> None:
-        optimizer.zero_grad()
-        (x * w).sum().backward()
-        optimizer.step()
-
-    f, x = ready(step), tg.tensor(X)
+    f, x = ready(stepping(optimizer, lambda x: (x * w).sum())), tg.tensor(X)
     f(x)
     v.grad = tg.ones(2)
     optimizer.add_param_group({"params": [v]})
@@ -229,13 +228,7 @@ def a_group_that_comes_later(ready: Any) -> Any:
 def a_step_that_is_replaced(ready: Any) -> Any:
     w = leaf(1.0, 2.0)
     optimizer = SGD([w], lr=0.1)
-
-    def step(x: Any) -> None:
-        optimizer.zero_grad()
-        (x * w).sum().backward()
-        optimizer.step()
-
-    f, x = ready(step), tg.tensor(X)
+    f, x = ready(stepping(optimizer, lambda x: (x * w).sum())), tg.tensor(X)
     f(x)
     optimizer.step = lambda: None  # type: ignore[method-assign]
     f(x)
@@ -261,13 +254,7 @@ def test_it_is_the_same(program: Callable[..., Any]) -> None:
 def test_what_is_frozen_later_is_not_trained_by_a_program_that_is_filled_in(frozen: str) -> None:
     w, v = leaf(1.0, 2.0), leaf(1.0, 1.0)
     optimizer = SGD([w, v], lr=0.1)
-
-    def step(x: Any) -> None:
-        optimizer.zero_grad()
-        (x * w * v).sum().backward()
-        optimizer.step()
-
-    fast = compile(step, dynamic=True)
+    fast = compile(stepping(optimizer, lambda x: (x * w * v).sum()), dynamic=True)
     for rows in (6, 8):
         fast(tg.ones(rows, 2))
     v.requires_grad_(False)

@@ -93,7 +93,7 @@ class Script:
     tensors: list[Tensor] = field(default_factory=list)  # all that it touches besides its arguments
     limits: list[tuple[Feed, Any, Any]] = field(default_factory=list)  # whose numbers were checked, and found between
     guards: list[tuple[Any, ...]] = field(default_factory=list)  # what tensors and gradients of the outside are
-    same: list[tuple[int, Tensor]] = field(default_factory=list)  # arguments that are met otherwise too: their places
+    same: dict[int, Tensor] = field(default_factory=dict)  # arguments that are met otherwise too, by their place
     forms: list[tuple[Optimizer, Any]] = field(default_factory=list)  # of steps that are part of it
     reads_grad: list[tuple[Tensor, bool]] = field(default_factory=list)  # whose .grad it adds to; whether it was there
     written: list[Any] = field(default_factory=list)  # feeds whose memory it writes to
@@ -166,7 +166,6 @@ class Tracer(Interceptor):
         self.owners: dict[int, Tensor] = {}  # by the id of a .grad: whose it is
         self.streams: dict[int, tuple[Any, Any]] = {}  # random streams, and where they stood
         self.current: dict[int, Var] = {}  # by the id of a tensor: its gradient, as it was known at the last call
-        self.set: set[int] = set()  # tensors that have got a .grad in an earlier segment
         self.segments: list[Any] = []  # a `Part` of each segment, or a call
         self.stepped: list[Optimizer] = []  # in this segment
         self.forms: list[tuple[Optimizer, Any]] = []  # of the steps that are part of a program
@@ -295,16 +294,12 @@ class Tracer(Interceptor):
         Calls of NumPy for each are quicker than a step of Python; for large ones the step is as quick.
         """
         optimizer = call.args[0] if call.args else None
-        if (
-            not isinstance(optimizer, Optimizer)
-            or call.func is not type(optimizer).step
-            or self.home is not backends.CPU
-        ):
+        if not isinstance(optimizer, Optimizer) or call.func is not type(optimizer).step:
             return False
         form, params = optimizer.form(), [p for group in optimizer.param_groups for p in group["params"]]
         arrays = [one.array for p in params for one in (p, p.gradient) if one is not None]
         usual = all(isinstance(one, (np.ndarray, RecArray)) and one.dtype == np.float32 for one in arrays)
-        if form is None or not usual or sum(p.array.size for p in params) > TOGETHER:
+        if form is None or self.home is not backends.CPU or not usual or sum(p.array.size for p in params) > TOGETHER:
             return False
         optimizer.by_operations(self._on_number)
         self.forms.append((optimizer, form))
@@ -443,7 +438,6 @@ class Tracer(Interceptor):
             if now.array.var is not self.current.get(id(tensor)):
                 outputs.append((now.array.var, Sink("gradient", tensor)))
         cleared = tuple(t for t, _ in self.graded.values() if t.gradient is None and id(t) in self.replaced)
-        self.set.update(id(sink.target) for _, sink in outputs if sink.kind == "gradient")
         self.segments.append((self.recorder.equations[self.begun :], outputs, cleared, tuple(self.stepped)))
         self.begun = len(self.recorder.equations)
         self.stepped = []
@@ -622,7 +616,7 @@ class _Finish:
         self._check_places()
         return out
 
-    def _same(self) -> list[tuple[int, Tensor]]:
+    def _same(self) -> dict[int, Tensor]:
         """Arguments that the function reaches in another way too, or whose ``.grad`` it uses: it is about these."""
         parts = [one for one in self.out.steps if isinstance(one, Segment)]
         feeds = [feed for part in parts for feed in part.feeds if feed.kind == "gradient"]
@@ -633,7 +627,7 @@ class _Finish:
             used += part.cleared
         ids = {*map(id, used), *self.tracer.known}
         lifts = (lift for lift in self.tracer.lifts.values() if lift.feed.kind == "argument")
-        return [(lift.feed.source, lift.tensor) for lift in lifts if id(lift.tensor) in ids]
+        return {lift.feed.source: lift.tensor for lift in lifts if id(lift.tensor) in ids}
 
     def _segment(self, part: Part, later: set[Var], missing: set[Var]) -> tuple[Segment, set[Var]]:
         """A program of these equations, and the variables that it needs from earlier ones."""

@@ -142,11 +142,7 @@ class _Writer:
             i, equation = makers[var]
             if kind == "input":
                 old = self.program.inputs[number]
-                reads = [j for j, e in enumerate(self.program.equations) for v in e.reads if self._root(v) == old]
-                alone = self.program.outputs.count(old) == 0 and not any(
-                    self._root(one) == old for one in self.program.outputs
-                )
-                if not (self._replaces(equation, var, old) and max(reads, default=-1) <= i and alone):
+                if self.last.get(old, -1) > i or not self._replaces(equation, var, old):
                     continue
             if kind == "old" and not self._goes_anywhere(equation):
                 continue

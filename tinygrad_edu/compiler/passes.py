@@ -50,7 +50,7 @@ def rewritten(program: Program, change: Callable[[Equation], Any]) -> Program:
     equations = []
     for equation in program.equations:
         now = equation
-        if known and not known.keys().isdisjoint(equation.reads):
+        if not known.keys().isdisjoint(equation.reads):
             args = substitute(equation.args, lambda var: known.get(var, var))
             now = Equation(equation.outs, equation.name, args, equation.body)
         found = change(now)

@@ -95,11 +95,8 @@ class Run:
     ) -> None:  # fmt: skip
         self.script, self.trace, self.watched = script, trace, watched
         trace.script = script
-        self.same = dict(script.same)
         self.outside = {id(t) for t in (*watched.tensors, *script.tensors)}
-        found = {id(feed.source): feed.source for feed, *_ in script.guards if feed.kind == "gradient"}
-        found |= {id(feed.source): feed.source for feed in script.written if feed.kind == "gradient"}
-        self.owners = list(found.values())  # of gradients that are read or written
+        self.owners = [feed.source for feed, *_ in script.guards if feed.kind == "gradient"]
         self.limits = [[feed, low, high] for feed, low, high in script.limits]
         self.grads = [(t, there) for t, there in script.reads_grad]
         self.written = list({id(feed): feed for feed in script.written}.values())
@@ -159,9 +156,9 @@ class Run:
     def why_not(self, tensors: list[Tensor]) -> str:
         """What is different, in words; "" where nothing is."""
         for i, t in enumerate(tensors):
-            if self.same.get(i, t) is not t:
+            if self.script.same.get(i, t) is not t:
                 return f"argument {i} is another tensor now, and the program is about the one that it was"
-            if i not in self.same and id(t) in self.outside:
+            if i not in self.script.same and id(t) in self.outside:
                 return f"argument {i} is a tensor that the function reads besides"
         for t, there in self.grads:
             if (t.gradient is not None) is not there:
@@ -217,8 +214,9 @@ class Run:
             else:
                 step()
         if self.written:
-            written = [t for t in (_written_of(feed, tensors) for feed in self.written) if t is not None]
-            for t in written:  # a gradient may be cleared after it was written
+            found = (_written_of(feed, tensors) for feed in self.written)
+            written = [t for t in found if t is not None]  # a gradient may be cleared after it was written
+            for t in written:
                 own_buffer(t)
             written_all([t.storage for t in written], STEP, None)
         return results, carried
@@ -350,8 +348,7 @@ class _Part:
                 made.append((target, held))
                 arrays.append(held.array)
             else:
-                owner = _tensor_of(target, tensors)
-                arrays.append(owner.gradient.array if kind == "write gradient" else owner.array)
+                arrays.append(_written_of(target, tensors).array)
             del target
         if self.candidates:
             self.code = self.trace.codes[self.place] = _quickest(self.candidates, arrays)
@@ -411,8 +408,7 @@ class _DevicePart(_Part):
             if kind == "gradient":
                 target.gradient = wrap(value)
             elif kind in ("write", "write gradient"):
-                owner = _tensor_of(target, tensors)
-                written.append((owner.gradient.array if kind == "write gradient" else owner.array, value))
+                written.append((_written_of(target, tensors).array, value))
             else:
                 (carried if kind == "carried" else results)[target] = value
         together = self.home.together("foreach")
@@ -461,9 +457,9 @@ def _quickest(candidates: list[Any], arrays: list[Any]) -> Any:
     return candidates[seconds.index(min(seconds))]
 
 
-_WORDS = {
-    "tensor": "{s}.array", "argument": "tensors[{n}].array", "gradient": "{s}.gradient.array", "array": "{s}",
-    "draw": "{s}()", "number": "as_number({s}())", "carried": "carried[{s}]", "tangent": "gradients[{n}].array",
+_TENSORS = {"tensor": "{s}", "argument": "tensors[{n}]", "gradient": "{s}.gradient", "tangent": "gradients[{n}]"}
+_WORDS = {kind: f"{word}.array" for kind, word in _TENSORS.items()} | {
+    "array": "{s}", "draw": "{s}()", "number": "as_number({s}())", "carried": "carried[{s}]",
 }  # fmt: skip
 
 
@@ -491,27 +487,21 @@ def _written_out(run: Run, given: int) -> Callable[[list[Tensor]], bool]:
             names[places[id(x)]] = x
         return places[id(x)]
 
-    found, arrays = list[str](), [f"tensors[{i}].array" for i in range(given)]
-    for i in range(given):
-        own = (
-            f"tensors[{i}] is {value(run.same[i])}"
-            if i in run.same
-            else f"id(tensors[{i}]) not in {value(run.outside)}"
-        )
-        found.append(own)
+    def word(feed: Feed) -> str:
+        return _TENSORS[feed.kind].format(s=value(feed.source), n=feed.source)
+
+    same, arrays = run.script.same, [f"tensors[{i}].array" for i in range(given)]
+    found = [f"tensors[{i}] is {value(t)}" for i, t in same.items()]
+    found += [f"id(tensors[{i}]) not in {value(run.outside)}" for i in range(given) if i not in same]
     for feed, shape, dtype, free, in_order, kind in run.script.guards:
-        name, array = value(feed.source) + ".gradient" * (feed.kind == "gradient"), f"a{len(arrays)}"
+        name, array = word(feed), f"a{len(arrays)}"
         arrays.append(array)
         found += [f"({array} := {name}.array).__class__ is {value(kind)}", f"{array}.shape == {value(shape)}"]
         found += [f"{array}.dtype is {value(dtype)}", f"{'' if in_order else 'not '}{array}.flags.c_contiguous"]
         found.append(f"{name}.node is None" if free else f"{name}.node is not None and {name}.node.extra is None")
     found += [f"{value(t)}.gradient is {'not ' if there else ''}None" for t, there in run.grads]
     found += [f"{value(optimizer)}.form() == {value(form)}" for optimizer, form in run.script.forms]
-    for feed in run.written:
-        own = f"tensors[{feed.source}]" if feed.kind == "argument" else value(feed.source)
-        found.append(
-            f"{own}.gradient.array.flags.writeable" if feed.kind == "gradient" else f"{own}.array.flags.writeable"
-        )
+    found += [f"{word(feed)}.array.flags.writeable" for feed in run.written]
     if run.written:
         found += [f"{array}.base is None" for array in arrays]
         found.append(f"len({{{', '.join(f'id({array})' for array in arrays)}}}) == {len(arrays)}")

@@ -244,7 +244,7 @@ class Watched:
             return
         if isinstance(value, functools.partial):
             self._look(value.func, name)
-            self._look(list(value.args), name)
+            self._look(value.args, name)
             self._look(value.keywords, name)
             return
         if isinstance(value, ContextVar):
@@ -346,6 +346,7 @@ class Watched:
         self.absent.append((vars(optimizer), "step"))
         if "param_groups" in self._read:
             self._look(groups, f"{name}.param_groups")
+            return
         self.sizes += [(one["params"], len(one["params"]), f"the parameters of {name}") for one in groups]
         self.sizes.append((groups, len(groups), f"{name}.param_groups"))
 

@@ -180,9 +180,10 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
 
 def _all_below(classes: int, labels: Any) -> bool:
     """A quick check with one pass: as unsigned numbers, the negative labels are the largest."""
-    usual = type(labels) is np.ndarray and labels.dtype == np.int64 and labels.size
-    unsigned = labels.view(np.uint64) if usual else labels
-    return bool(usual and unsigned.item(unsigned.argmax()) < classes)
+    if type(labels) is not np.ndarray or labels.dtype != np.int64 or not labels.size:
+        return False
+    unsigned = labels.view(np.uint64)
+    return bool(unsigned.item(unsigned.argmax()) < classes)
 
 
 def _class_weight(name: str, scores: Tensor, weight: Any) -> Tensor:
