@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,7 @@ from .memory_magic import parsed, readable
 
 MAGIC = "%%program"
 FLAGS = ("--passes", "--source", "--time")
+WIDTH = 90  # of a line, as the tables have: a notebook breaks longer ones in the middle of a word
 _CELL = "cell"  # the function that the cell becomes
 _OTHERS = {
     "draw": "random numbers", "number": "a number that changes", "array": "a NumPy array",
@@ -140,8 +142,7 @@ def told(trace: Trace, given: list[Tensor], names: dict[int, str], flags: frozen
             later = ": for a backward() that comes later" if step is script.backward else ""
             yield f"program {number} of {len(steps)}{later}"
         feeds = dict(zip(step.program.inputs, _with_tensors(step.feeds, given), strict=True))
-        if inputs := ", ".join(f"{var} = {_name(feed, names)}" for var, feed in feeds.items()):
-            yield inputs
+        yield from _lines("", [f"{var} = {_name(feed, names)}" for var, feed in feeds.items()])
         yield "as recorded:"
         yield from _listing(step.program, feeds, "--time" in flags)
         if "--passes" in flags:
@@ -219,7 +220,14 @@ def _results(step: Segment, after: Program, given: list[Tensor], names: dict[int
         else:
             what = words[sink.kind]
         parts.append(f"{var}: {what}")
-    yield f"  returns {', '.join(parts)}"
+    yield from _lines("  returns ", parts)
+
+
+def _lines(head: str, parts: list[str]) -> list[str]:
+    """Parts after a head, in lines that end between two of them."""
+    text = ", ".join(part.replace(" ", "\0") for part in parts)
+    found = textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
+    return [line.replace("\0", " ") for line in found]
 
 
 def _call(step: Any) -> str:
